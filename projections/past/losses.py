@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from engine.domain.events import Delta, PointsAdded, Recorded
+from engine.domain.events import Delta, Points, Recorded
 from engine.domain.lines import declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
@@ -51,7 +51,7 @@ class Losses:
     def follow(self, recorded: Recorded, *, dated: bool) -> None:
         """Takes the event if its points have a declared date and `dated`, or neither."""
         event = recorded.event
-        if isinstance(event, PointsAdded) and (declared_date(self._board, event.competition_id) is not None) == dated:
+        if isinstance(event, Points) and (declared_date(self._board, event.competition_id) is not None) == dated:
             for line in self._rule.of(recorded, self._now):
                 its = line.delta
                 if its.unity_id == self._unity_id and its.competitor_id in self.totals and line.expires_at:

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import PointsAdded, Recorded
+from engine.domain.events import Points, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import reading
 from engine.log.reading import Mentioning
@@ -138,10 +138,9 @@ class _Gave:
     def cause(self, recorded: Recorded) -> CompetitionId | None:
         """The competition for which the event gave points in the rankings; None: it gave none."""
         event = recorded.event
-        rule = self._rules.get(event.ranking_id) if isinstance(event, PointsAdded) else None
-        if rule is None or next(rule.of(recorded), None) is None:
-            return None
-        return event.competition_id if isinstance(event, PointsAdded) else None
+        if isinstance(event, Points) and (rule := self._rules.get(event.ranking_id)) is not None:
+            return None if next(rule.of(recorded), None) is None else event.competition_id
+        return None
 
 
 def _add_mentions(wanted: Sought, events: Iterable[Mentioning], found: list[Mention]) -> Iterator[None]:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from engine.domain.events import Points, PointsAdded, Recorded, root
+from engine.domain.events import Points, Recorded, root
 from engine.domain.lines import Rule, declared_date
 from engine.domain.terms import RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking, take_result
@@ -67,7 +67,7 @@ def add_special(
     """Adds the results and the expiring points that an event gave in the ranking, if they count by its rule, had not
     expired by `now`, and had taken place by the clock. Call it for all events of the log, in order."""
     event = recorded.event
-    if isinstance(event, PointsAdded) and (clock is None or clock.shows(recorded.sequence, event)):
+    if isinstance(event, Points) and (clock is None or clock.shows(recorded.sequence, event)):
         for line in rule.of(recorded, now):
             if line.is_result:
                 take_result(ranking, line.delta)
