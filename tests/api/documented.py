@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from api.access.auth import Scope
-from api.interface.declarations import Action, Operation, Stream, Write, method_of, scope_of
+from api.interface.declarations import Action, Operation, Stream, Write, method_of, name_of, scope_of
 from api.interface.fields import Fields
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC_READS, PublicRead
@@ -27,8 +27,8 @@ Below `/tournament/<slug>`:
 _PUBLIC: Final = """\
 ## For the public
 
-Below `/board/<slug>`, without a token, for [a published tournament](PUBLIC.md). The public stream is
-`GET /board/<slug>/events`; see [STREAM](STREAM.md#the-stream-for-the-public).
+Below `/board/<slug>`, without a token, for [a published tournament](PUBLIC.md); see also
+[the public stream](STREAM.md#the-stream-for-the-public). *The same*: as with a token.
 """
 
 
@@ -42,7 +42,16 @@ def page() -> str:
 
 
 def _public_row(read: PublicRead) -> str:
-    return f"| GET `/{_shown(read.path)}` | {read.summary} | {_named(read.fields) or 'nothing'} |\n"
+    return f"| GET `/{_shown(read.path)}` | {read.summary} | {_taken_by_public(read)} |\n"
+
+
+def _taken_by_public(read: PublicRead) -> str:
+    """What a public read takes, compared with the same read with a token."""
+    with_token = [field for one in OPERATIONS if name_of(one) == f"GET {read.path}" for field in one.fields]
+    left_out = tuple([field for field in with_token if field not in read.fields])
+    if not read.fields or [*read.fields] != [field for field in with_token if field not in left_out]:
+        return _named(read.fields) or "nothing"
+    return f"the same, without {_named(left_out)}" if left_out else "the same"
 
 
 def _shown(path: str) -> str:

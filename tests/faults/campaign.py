@@ -63,16 +63,12 @@ INTRODUCTION: Final = """\
 `make faults` makes this page from `docs/reliability.json`, which has more figures.
 [RELIABILITY](RELIABILITY.md#how-it-is-tested) says what is tested and how, and lists the invariants I1 to I12.
 
-- *ok/no/unknown* counts the clients' attempts by outcome, as the contract defines it.
 - *Held* covers only the invariants and statements of a case.
 - *Not shown*: nothing looked at was wrong, but what the case is for was not injected, or fell short.
 - N runs without a failure show only a failure rate below 3/N.
 - A case describes its full size, 1. A smaller run has that share of all counts and times.
 - *Ok again*: seconds from the end of a fault, when PostgreSQL or the resource is back, to the first ok, if above 1.
 - A *mixed load* also creates, erases, voids, unvoids, closes and reopens, with and without keys.
-- Hostile input: in ten of thirty-three cases, the event loop stalled for 8.4 ms of processor time at most. 1,947
-  requests made up by schemathesis found no failure. 2,000 silent connections were closed by 10.4 s, 200 heads sent byte
-  by byte by 10.1 s.
 """
 
 
@@ -240,12 +236,12 @@ def _tables(results: Results) -> str:
             else ""
         ),
         "",
-        "| # | case: what is injected | what must hold | ok/no/unknown | verdict: figure |",
-        "|---|---|---|---|---|",
+        "| # | case: what is injected | what must hold | verdict: figure |",
+        "|---|---|---|---|",
     ]
     for number in sorted({*CASES, *ABSENT}):
         if number in ABSENT:
-            lines.append(f"| {number} | {ABSENT[number].name} | | | not run: {ABSENT[number].why} |")
+            lines.append(f"| {number} | {ABSENT[number].name} | | not run: {ABSENT[number].why} |")
             continue
         of = CASES[number]
         told = _told(results.get(str(number)), runs.get(str(number), ""))
@@ -262,12 +258,11 @@ def _tables(results: Results) -> str:
 
 
 def _told(result: dict[str, Any] | None, run: str) -> str:
-    """Two cells: the attempts by outcome, if there were any; the verdict with its figure."""
+    """The verdict with its figure."""
     if result is None:
-        return " | not run yet"
-    outcomes = "/".join(f"{result[str(outcome)]:,}" for outcome in Outcome) if result["attempts"] else ""
+        return "not run yet"
     figure = _figure(result)
-    return f"{outcomes} | **{result['verdict']}**{figure and f': {figure}'}{run}"
+    return f"**{result['verdict']}**{figure and f': {figure}'}{run}"
 
 
 def _figure(result: dict[str, Any]) -> str:
