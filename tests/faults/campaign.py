@@ -52,7 +52,7 @@ FULL_SEEDS: Final = 1_000
 CASE_SECONDS_MAX: Final = 3_600
 LONG_SECONDS: Final = 1.0
 _LEFT_OUT: Final = re.compile(
-    r"to first ok|client-API |API-PostgreSQL |rankings |descriptors |\d+ acknowledged to wrk|$"
+    r"to first ok|client-API |API-PostgreSQL |rankings |(before )?descriptors |\d+ acknowledged to wrk|$"
 )
 """Parts of figures that are not on the page."""
 _CONTROL: Final = "control-"
