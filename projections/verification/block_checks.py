@@ -59,8 +59,7 @@ class Blocks(Struct, kw_only=True):
         size = len(block.text) + sum(len(personal.encode()) for personal in block.personals or () if personal)
         # The size still includes erased fields, whose length is no longer known.
         if block.size != size and not (block.size > size and _lacks_some(block, columns)):
-            wrong = f"is {block.size}; its text and personal fields have {size}"
-            found.append(Finding(first, "block.bytes", wrong))
+            found.append(Finding(first, "block.bytes", f"is {block.size}; its text and personal fields have {size}"))
         recomputed = digest.chain(self.digest, block.text)
         if recomputed != block.digest:
             made = f"is {block.digest.hex()}; its events give {recomputed.hex()}"

@@ -139,16 +139,6 @@ class BlockFacts(Struct):
     parts: list[PointsAdded] = field(default_factory=list)
     expirations: tuple[ExpiredInBlock, ...] = ()
 
-    @property
-    def unreversed(self) -> list[DueReversals]:
-        """What was not reversed, or has to be compared line by line."""
-        return [due for due in self.due.values() if due.by_lines or due.count or due.sum]
-
-    @property
-    def open(self) -> bool:
-        """Whether something has to be looked up in the log."""
-        return bool(self.reversing or self.expirations or (self.due and self.unreversed))
-
 
 class FoldChecks:
     """Folds the events of blocks, one block after another, into `board` and `folded`.
@@ -212,10 +202,8 @@ class FoldChecks:
             yield Finding(block.last_sequence, "event.part", "is not the last one of its request")
         if (facts.expired or facts.changes) and board.expiries:
             yield from self._note_expirations(facts, columns)
-        if facts.doubtful:
-            for due in facts.unreversed:
-                yield Unchecked(f"what the event {due.sequence} had reversed: an event of its block was set aside")
-            facts.due.clear()
+        if facts.due:
+            yield from self._leave_due(facts)
 
     def _fold_points(self, facts: BlockFacts, sequence: Sequence, recorded_us: int, event: Points) -> str | None:
         """Folds points, counts them apart from the fold as well, and returns what is wrong with reversals. Raises
@@ -296,8 +284,7 @@ class FoldChecks:
                     yield Finding(sequence, "event.kind", "opens the tournament, which is already open")
                 registered = TournamentOpened(name=self._tournament.name, slug=self._tournament.slug)
                 for unlike in differences(event, registered):
-                    wrong = f"is {unlike.found}, not {unlike.expected}"
-                    yield Finding(sequence, f"tournament.{unlike.path}", wrong)
+                    yield Finding(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
             case CompetitorErased():
                 self.folded.erased.append(event.competitor_id)
             case EventSetAside():
@@ -325,6 +312,14 @@ class FoldChecks:
             ExpiredInBlock(first, causes, before, facts.expired),
             *[ExpiredInBlock(Sequence(at + 1), [event], its, {}) for at, (event, its) in facts.changes.items()],
         )
+
+    def _leave_due(self, facts: BlockFacts) -> Iterator[Unchecked]:
+        """Leaves of what had to be reversed what was not, or has to be compared line by line."""
+        facts.due = {one: due for one, due in facts.due.items() if due.by_lines or due.count or due.sum}
+        if facts.doubtful:
+            for due in facts.due.values():
+                yield Unchecked(f"what the event {due.sequence} had reversed: an event of its block was set aside")
+            facts.due.clear()
 
     def _revalue(self, facts: BlockFacts, sequence: Sequence, event: Revaluation) -> None:
         """Notes that the rest of the block must reverse points of the competition."""

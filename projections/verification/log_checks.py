@@ -61,7 +61,7 @@ class LogChecks:
 
     async def of_block(self, facts: BlockFacts) -> AsyncIterator[Finding]:
         """Checks what the last block left open."""
-        for due in facts.unreversed:
+        for due in facts.due.values():
             if wrong := await self._reversal_fault(due):
                 yield Finding(due.sequence, "event.reverses", f"of competition {due.event.competition_id}: {wrong}")
         undone = {
@@ -176,8 +176,7 @@ class LogChecks:
             expected = total_of_results(results, rule, unity_id, competitor_id, now)
             if line.total != expected:
                 named = f"competitor {competitor_id} in unity {unity_id}"
-                wrong = f"of {named} is {line.total}; their results give {expected}"
-                yield Finding(sequence, "event.totals", wrong)
+                yield Finding(sequence, "event.totals", f"of {named} is {line.total}; their results give {expected}")
 
     # ── Expiry ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -297,13 +296,11 @@ def _expiry_faults(found: ExpiredInBlock, boundary: datetime, expected: LinesByR
     left = dict(expected)
     for sequence, event in found.events.items():
         if event.boundary != boundary:
-            wrong = f"is {event.boundary}; by the time of its block, {boundary}"
-            yield Finding(sequence, "event.boundary", wrong)
+            yield Finding(sequence, "event.boundary", f"is {event.boundary}; by the time of its block, {boundary}")
         deltas, named = left.pop(event.ranking_id, ((), []))
         totals = [(line.unity_id, line.competitor_id) for line in event.totals]
         if sorted(event.deltas, key=_ORDER) != sorted(deltas, key=_ORDER) or sorted(totals) != sorted(named):
-            wrong = f"are not those of the points that expire with it by {boundary}"
-            yield Finding(sequence, "event.deltas", wrong)
+            yield Finding(sequence, "event.deltas", f"are not those of the points that expire with it by {boundary}")
     for ranking_id in left:
         wrong = f"points of ranking {ranking_id} expire, or count again, but no event says so"
         yield Finding(Sequence(found.first - (not found.events)), "event.deltas", wrong)

@@ -115,7 +115,9 @@ class _Verification:
                     for found in self._check(block, batch.keys, facts):
                         yield found
                     if (
-                        facts.open
+                        facts.due
+                        or facts.reversing
+                        or facts.expirations
                         or blocks.sequence >= self._derived.next_at
                         or block.count != block.last_sequence - block.first_sequence + 1
                     ):
@@ -177,8 +179,7 @@ class _Verification:
         blocks = self._progress.blocks
         if blocks.sequence > 0:
             if await stored_log.digest_at(self._connection, self._tournament_id, blocks.sequence) != blocks.digest:
-                gone = "is not the one that had been verified before the pause"
-                yield Finding(blocks.sequence, "block.digest", gone)
+                yield Finding(blocks.sequence, "block.digest", "is not the one that had been verified before the pause")
             # Snapshots and tables have forgotten them since.
             erased = await reading.erased_since(self._connection, self._tournament_id, blocks.sequence)
             for one in erase(self._folding.board, erased):
@@ -194,7 +195,8 @@ class _Verification:
         the keys of its events."""
         blocks, names, folded = self._progress.blocks, self._progress.names, self._progress.folded
         columns = block.columns()
-        yield from blocks.check_link(block, columns)
+        if wrong := blocks.check_link(block, columns):
+            yield from wrong
         if columns is not None:
             if names.concern(block, columns):
                 yield from names.check(block, columns)
@@ -240,8 +242,7 @@ class _Verification:
         stray = await self._source.of(tournament_id, stored_log.out_of_range)
         assert stray is not None
         if stray.event_beyond is not None:
-            beyond = f"lies beyond the last block, which ends at {last}"
-            yield Finding(stray.event_beyond, "event.sequence", beyond)
+            yield Finding(stray.event_beyond, "event.sequence", f"lies beyond the last block, which ends at {last}")
         for before in stray.event_before, stray.block_before:
             if before is not None:
                 yield Finding(before, "event.sequence", "lies before the beginning")
@@ -249,8 +250,7 @@ class _Verification:
             yield of_derived
         keys, caused = await self._source.of(tournament_id, stored_log.counts) or (0, 0)
         if keys != progress.blocks.keys:
-            wrong = f"{keys} keys are remembered; the events have {progress.blocks.keys}"
-            yield Finding(None, "idempotency", wrong)
+            yield Finding(None, "idempotency", f"{keys} keys are remembered; the events have {progress.blocks.keys}")
         if caused != progress.blocks.caused:
             wrong = f"has {caused} events that competitions caused; the log has {progress.blocks.caused}"
             yield Finding(None, "index.event_competition", wrong)
@@ -273,11 +273,9 @@ class _Verification:
     def _set_aside_faults(self, ignored: frozenset[Sequence]) -> Iterator[Finding]:
         """Compares the events set aside in the log with those that the service ignores."""
         for sequence in sorted(self._folding.ignored - ignored):
-            wrong = "is set aside by the log, but the service does not ignore it"
-            yield Finding(sequence, "set_aside", wrong)
+            yield Finding(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
         for sequence in sorted(ignored - self._folding.ignored):
-            wrong = "is ignored by the service, but the log does not set it aside"
-            yield Finding(sequence, "set_aside", wrong)
+            yield Finding(sequence, "set_aside", "is ignored by the service, but the log does not set it aside")
 
     async def _of_names(self) -> AsyncIterator[Finding]:
         """Personal fields lack just where an event erased the competitor. (It may be later than what was verified: they
@@ -289,11 +287,9 @@ class _Verification:
         erased = await reading.erased_since(connection, tournament_id, Sequence(0))
         for competitor_id, sequence in lacking.items():
             if competitor_id not in erased:
-                wrong = f"is missing, and no event erased competitor {competitor_id}"
-                yield Finding(sequence, "event.personal", wrong)
+                yield Finding(sequence, "event.personal", f"is missing, and no event erased competitor {competitor_id}")
         for competitor_id, sequence in await stored_log.not_erased(connection, tournament_id, erased_here):
-            wrong = f"is there, although competitor {competitor_id} was erased"
-            yield Finding(sequence, "event.personal", wrong)
+            yield Finding(sequence, "event.personal", f"is there, although competitor {competitor_id} was erased")
 
     def _sum_faults(self) -> Iterator[Finding]:
         """Compares the totals of the fold with the deltas, added up."""

@@ -29,8 +29,7 @@ from projections.verification.setting_aside import SetAside
 
 
 class Progress(Struct, kw_only=True):
-    """One tournament, verified up to the end of `blocks`. Each part belongs to the module of its type, which alone
-    changes it.
+    """One tournament, verified up to the end of `blocks`. Each part is explained, and kept current, by its type.
 
     `board` and `folded` are what its events give up to there; once all is verified, `board` is None. `set_aside`
     describes the events that were set aside, once all is verified.
