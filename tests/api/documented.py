@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from api.access.auth import Scope
-from api.interface.declarations import Action, Operation, Stream, Write, method_of, name_of, scope_of
+from api.interface.declarations import Action, Operation, Preview, Stream, Write, method_of, name_of, scope_of
 from api.interface.fields import Fields
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC_READS, PublicRead
@@ -22,7 +22,7 @@ a running service shows each operation with a request, its answer and every fiel
 
 ## With a token
 
-Below `/tournament/<slug>`:
+Below `/tournament/<slug>`. *PUT, GET*: GET shows what the change would lead to.
 """
 _PUBLIC: Final = """\
 ## For the public
@@ -35,7 +35,9 @@ Below `/board/<slug>`, without a token, for [a published tournament](PUBLIC.md);
 def page() -> str:
     """docs/PATHS.md, whole."""
     operations = "".join(
-        _row(declared) for declared in sorted((*OPERATIONS, *STREAMS, *ACTIONS), key=lambda one: one.path)
+        _row(declared)
+        for declared in sorted((*OPERATIONS, *STREAMS, *ACTIONS), key=lambda one: one.path)
+        if not isinstance(declared, Preview)  # in the row of its change
     )
     public = "".join(_public_row(read) for read in PUBLIC_READS)
     return f"{_INTRODUCTION}\n{_HEAD}{operations}\n{_PUBLIC}\n{_HEAD}{public}"
@@ -69,7 +71,9 @@ def _row(declared: Operation | Stream | Action) -> str:
         case Action():
             method, taken, needed = "POST", (), declared.scope
         case Write():
+            is_previewed = any(isinstance(one, Preview) and one.path == declared.path for one in OPERATIONS)
             method, taken, needed = declared.method, declared.takes, scope_of(declared)
+            method += ", GET" * is_previewed
         case _:
             method, taken, needed = method_of(declared), declared.fields, scope_of(declared)
     scope = "; scope `admin`" if needed is Scope.ADMIN else ""
