@@ -17,8 +17,8 @@ _HEAD: Final = "| request | what it does | takes |\n|---|---|---|\n"
 _INTRODUCTION: Final = """\
 # All paths
 
-`make docs` makes this page from the declarations of the operations. [INTERFACE](INTERFACE.md) has the rules. `/docs` of
-a running service shows each operation with a request, its answer and every field. Fields in bold are required.
+[INTERFACE](INTERFACE.md) has the rules. `/docs` of a running service shows each operation with a request, its answer
+and every field. Fields in bold are required.
 
 ## With a token
 
