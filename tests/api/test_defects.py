@@ -88,9 +88,9 @@ def concerning(tournament_id: TournamentId, competitor_id: CompetitorId) -> Call
             return value == tournament_id
         if getattr(value, "tournament_id", None) == tournament_id:
             return True
-        if callable(board := getattr(value, "_board", None)):
-            return concerns(board())
-        return any(concerns(one) for name in ("live", "_live", "board") if (one := getattr(value, name, None)))
+        return any(
+            concerns(one) for name in ("live", "_live", "_owner", "board") if (one := getattr(value, name, None))
+        )
 
     return concerns
 
