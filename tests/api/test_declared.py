@@ -49,9 +49,9 @@ BEYOND: Final = re.compile(
             "must be another competitor",
             "is below competitor",
             "must be sent (alone|with)",
-            "with (up to|more than) two participants",
+            "if there are (at most|more than) two participants",
             "is not within ±2147483647",  # where results count, more is
-            "it could part nobody any more",
+            "cannot separate anyone",
             "neither adds points nor undoes any",
             "is not a known time zone",
             "must be a.* PNG",

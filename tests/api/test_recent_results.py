@@ -81,7 +81,7 @@ async def test_the_sums_that_one_answer_looks_at_are_limited(season: Season, mon
     monkeypatch.setattr(form, "FORM_SUMS_MAX", 3)
     refused(answer := await client.get(f"{path}/form.json?top=2"), 422)
     assert answer.json["message"] == (
-        "The competitors of this window have 4 sums of competitions, and one answer reads at most 3; "
+        "The competitors of this window have 4 sums of competitions, and one answer looks at no more than 3; "
         "ask for fewer lines."
     )
     monkeypatch.setattr(form, "FORM_SUMS_MAX", 4)

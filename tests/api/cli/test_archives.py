@@ -361,7 +361,7 @@ FORGED: Final[dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]]] = {
     "a time to come": (in_time_to_come, "ahead of the clock of the database"),
     "an actor below 0": (in_column(2, lambda actors: [-1 for _ in actors]), "not an id"),
     "an actor beyond 64 bits": (in_column(2, lambda actors: [2**70 for _ in actors]), "not an id"),
-    "fewer actors than events": (in_column(2, lambda actors: actors[1:]), "not of one length"),
+    "fewer actors than events": (in_column(2, lambda actors: actors[1:]), "differ in length"),
     "NUL in a tag": (in_column(3, lambda kinds: ["a\0" for _ in kinds]), "U+0000"),
     "answers beyond 64 bits": (lambda parts: parts[2].update(answers=[2**70]), "cannot be read"),
     "rules that are not known": (lambda parts: parts[2].update(rules=2), "judges by version 1 of the rules"),
