@@ -76,7 +76,7 @@ RULES: Final = {
     "CREATE PROCEDURE tidy() LANGUAGE sql AS 'SELECT 1'": "function.tidy",
     "CREATE AGGREGATE total_of(bigint) (SFUNC = int8pl, STYPE = bigint)": "function.total_of",
     # Views
-    "DROP VIEW classification": "view.classification",
+    "DROP VIEW standing": "view.standing",
     "CREATE OR REPLACE VIEW set_aside AS SELECT tournament_id, sequence, sequence AS set_aside_by, "
     "recorded_at AS set_aside_at, actor FROM event": "view.set_aside",
     "CREATE OR REPLACE VIEW set_aside AS SELECT NULL::bigint AS tournament_id, NULL::bigint AS sequence, "
