@@ -18,6 +18,7 @@ ROOT: Final = Path(__file__).parents[2]
 CORE: Final = (
     "engine/domain/judging.py",
     "engine/domain/faults.py",
+    "engine/domain/lines.py",
     "engine/domain/counting.py",
     "engine/domain/reversals.py",
     "engine/domain/expirations.py",
@@ -63,6 +64,9 @@ CORE: Final = (
     "projections/tables/tables.py",
     "projections/tables/worker.py",
     "projections/verification/block_checks.py",
+    "projections/verification/derived_checks.py",
+    "projections/verification/fold_checks.py",
+    "projections/verification/log_checks.py",
     "projections/verification/one_tournament.py",
     "api/interface/access.py",
     "api/interface/handlers.py",
