@@ -382,6 +382,7 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
     reason: str | None = None
     part: tuple[Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=2, le=RANKINGS_MAX)]] | None = None
     results: tuple[Scored, ...] = ()
+    totals: ClassVar[tuple[Total, ...]] = ()
 
 
 class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
@@ -404,6 +405,7 @@ class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
     undone: bool | None = None
     struck: bool | None = None
     totals: tuple[Total, ...] = ()
+    results: ClassVar[tuple[Scored, ...]] = ()
 
 
 class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
@@ -419,6 +421,7 @@ class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
     boundary: datetime
     deltas: tuple[Delta, ...]
     totals: tuple[Total, ...] = ()
+    results: ClassVar[tuple[Scored, ...]] = ()
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.boundary)
@@ -430,7 +433,7 @@ Points = PointsAdded | PointsReversed | PointsExpired
 
 def changed_by(event: Points) -> tuple[Delta | Total, ...]:
     """The lines of the event. Their competitors and unities identify the totals that it changes."""
-    more = event.results if isinstance(event, PointsAdded) else event.totals
+    more = event.results or event.totals
     return (*event.deltas, *more) if more else event.deltas
 
 

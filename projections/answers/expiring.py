@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from engine.domain.events import PointsReversed, Recorded
+from engine.domain.events import Points, Recorded, root
 from engine.domain.lines import rule_of
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
@@ -107,7 +107,7 @@ class CountingLines:
 
     def _follow(self, recorded: Recorded) -> None:
         event = recorded.event
-        if isinstance(event, PointsReversed):
+        if isinstance(event, Points) and root(recorded.sequence, event) != recorded.sequence:
             self.have_changed |= event.ranking_id == self._ranking_id
         else:
             self.have_changed |= event.structural and "competition" in event.touches

@@ -25,7 +25,7 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, PointsAdded, Recorded
+from engine.domain.events import Delta, Points, Recorded
 from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
@@ -132,17 +132,15 @@ class CompetitionSums:
         """Adds the deltas of the event `sequence`, which the ranking has just folded. In a unity that was `declared` to
         count results, the mark of the best or last result in a competition is kept instead."""
         competition_id = points.competition_id
-        if competition_id is not None and (points.deltas or isinstance(points, PointsAdded)):
+        if competition_id is not None and (points.deltas or points.results):
             self.given.add(competition_id)
-        lines = [(False, delta) for delta in points.deltas]
-        if isinstance(points, PointsAdded):
-            lines += [(True, result) for result in points.results]
+        lines = [*[(False, delta) for delta in points.deltas], *[(True, result) for result in points.results]]
         self._count(sequence, competition_id, lines)
 
     def take(self, recorded: Recorded, counts: WhatCounts) -> None:
         """Takes the next event of the log: adds its lines that count, and notes the ranking's unities."""
         event = recorded.event
-        if isinstance(event, PointsAdded):
+        if isinstance(event, Points):
             self._take_points(recorded, counts)
         elif (made := event.made_unity) is not None and made.ranking_id == counts.rule.ranking_id:
             self.declare(made.unity_id, made.options.counts, made.sort)

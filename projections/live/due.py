@@ -161,7 +161,7 @@ class RedatedPoints(PointsFollower):
         ):
             self._stale = True
         elif isinstance(event, Points) and event.ranking_id in self._with_results:
-            self._outdated |= bool(event.results if isinstance(event, PointsAdded) else event.totals)
+            self._outdated |= bool(event.results or event.totals)
         super()._follow(recorded)
 
     def _take(self, recorded: Recorded, points: PointsAdded) -> None:

@@ -5,7 +5,7 @@ Pure. With differences, a history can be walked in both directions.
 
 from collections.abc import Iterator
 
-from engine.domain.events import Delta, Points, PointsAdded
+from engine.domain.events import Delta, Points
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, UnityId
 from projections.board.board import Ranking
@@ -22,11 +22,9 @@ class Effects:
     def of(self, event: Points) -> Iterator[Delta]:
         """By how much each line of the event changes a total, in the order of `changed_by`."""
         yield from event.deltas
-        if not isinstance(event, PointsAdded):
-            for total in event.totals:
-                after = self._ranking.unities[total.unity_id].notation.kept(total.total)
-                yield self._moved(total.competitor_id, total.unity_id, after)
-            return
+        for total in event.totals:
+            after = self._ranking.unities[total.unity_id].notation.kept(total.total)
+            yield self._moved(total.competitor_id, total.unity_id, after)
         for delta in event.results:
             unity = self._ranking.unities[delta.unity_id]
             before = self._before(delta.competitor_id, delta.unity_id)

@@ -12,7 +12,7 @@ from typing import Final, assert_never
 from msgspec import Struct
 
 from engine.domain.errors import HistoryReplaced, NotFound, TooMuchWork
-from engine.domain.events import Points, PresentationChanged, Recorded
+from engine.domain.events import Points, Recorded
 from engine.domain.lines import rule_of
 from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
@@ -142,9 +142,9 @@ async def logo(past: Past, tournament_id: TournamentId, sequence: Sequence) -> b
     with faults():
         async with past.database.connection_for(tournament_id) as connection:
             event = (await reading.event_at(connection, tournament_id, sequence)).event
-    assert isinstance(event, PresentationChanged)
-    assert isinstance(event.logo, str)
-    return b64decode(event.logo)
+    encoded = getattr(event, "logo", None)
+    assert isinstance(encoded, str)
+    return b64decode(encoded)
 
 
 async def span(past: Past, tournament_id: TournamentId, head: Sequence, bounds: Range) -> Span:
