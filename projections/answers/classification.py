@@ -15,9 +15,9 @@ from projections.answers.explainer import ClassifiedNeighbours
 from projections.answers.tables import (
     TableQuestion,
     earlier_of,
+    earlier_positions,
     found,
     moved,
-    positions_at,
     selection_of,
 )
 from projections.answers.view import Question, View
@@ -67,10 +67,7 @@ class ClassificationQuestion(TableQuestion, Question[Classification], frozen=Tru
             criteria = in_force(ranking)
             read = await in_time_slices(found(self, lines, selection))
         recorded_at = await at.recorded_at(head)
-        earlier, positions = await earlier_of(view, self, upto), None
-        if earlier is not None:
-            competitor_ids = [line.competitor_id for line in read.lines]
-            positions = await positions_at(earlier, self.ranking_id, None, self.tag, competitor_ids)
+        positions = await earlier_positions(await earlier_of(view, self, upto), self, None, read.lines)
         notations = value_notations(ranking, criteria)
         return Classification(
             criteria=criteria_shape(criteria),

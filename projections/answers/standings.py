@@ -16,9 +16,9 @@ from projections.answers.tables import (
     FoundLines,
     TableQuestion,
     earlier_of,
+    earlier_positions,
     found,
     moved,
-    positions_at,
     selection_of,
 )
 from projections.answers.view import Question, View
@@ -134,10 +134,7 @@ class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only
         return _Read(head, ranking, listed, competitors, read, unity_id, unity, version)
 
     async def _shown(self, read: _Read, earlier: BoardAt | None) -> UnityStandings:
-        positions = None
-        if earlier is not None:
-            competitor_ids = [line.competitor_id for line in read.found.lines]
-            positions = await positions_at(earlier, self.ranking_id, read.unity_id, self.tag, competitor_ids)
+        positions = await earlier_positions(earlier, self, read.unity_id, read.found.lines)
         shown = read.unity.notation.shown
         lines = (
             StandingLine(

@@ -120,6 +120,17 @@ async def earlier_of(view: View, question: TableQuestion, head: Sequence) -> Pas
     return PastBoardAt(view, await moments.at(view.past, *asked))
 
 
+async def earlier_positions(
+    earlier: BoardAt | None, question: TableQuestion, unity_id: UnityId | None, lines: Iterable[WholeLine]
+) -> Positions | None:
+    """Where the competitors of these lines stood on the board that they are compared with; None: they are not. Raises
+    as `positions_at`."""
+    if earlier is None:
+        return None
+    competitor_ids = [line.competitor_id for line in lines]
+    return await positions_at(earlier, question.ranking_id, unity_id, question.tag, competitor_ids)
+
+
 async def positions_at(
     board: BoardAt,
     ranking_id: RankingId,

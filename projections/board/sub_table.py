@@ -50,7 +50,7 @@ class TableLines(Protocol[_L]):
         ...
 
     def around(self, competitor_id: CompetitorId, span: int) -> Steps[list[_L] | None]:
-        """The line of a competitor, with so many above and below it; None: they are not in the table."""
+        """The line of a competitor, and up to `span` lines on each side of it; None: they are not in the table."""
         ...
 
     def of(self, competitor_ids: Iterable[CompetitorId]) -> Steps[Mapping[CompetitorId, _L | None]]:

@@ -372,7 +372,7 @@ async def test_what_grows_while_it_is_held_is_counted_as_large_as_it_is_and_make
     assert account.held_bytes == 100
     part.size_bytes = 91
     account.measure()
-    assert account.held_bytes == 96  # the first, who has not read for longest, has gone
+    assert account.held_bytes == 96  # the first one is gone: it has been idle longest
     account.was_read(first)
     account.let_go(part)
     assert account.held_bytes == 5
