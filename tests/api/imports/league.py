@@ -1,5 +1,7 @@
 """A tournament of four clubs, with a table as in football."""
 
+from typing import Any
+
 from tests.api.cli.conftest import Tallybook
 from tests.api.football import SORTS
 
@@ -32,3 +34,21 @@ async def places(tallybook: Tallybook, slug: str, ranking: str) -> dict[str, dic
         }
         for unity in shown["unities"]
     }
+
+
+class League:
+    """What the command line shows of a league."""
+
+    tallybook: Tallybook
+    slug: str
+
+    async def listed(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = await self.tallybook.json("competition", "list", self.slug)
+        return found
+
+    async def table(self, ranking: str = "Table") -> dict[str, dict[str, int]]:
+        """Totals by unity and name."""
+        return {
+            unity: {name: total for name, (_, total) in lines.items()}
+            for unity, lines in (await places(self.tallybook, self.slug, ranking)).items()
+        }

@@ -16,14 +16,14 @@ import pytest
 
 from tests.api.cli.conftest import Tallybook
 from tests.api.football import FOOTBALL, SEASONS
-from tests.api.imports.league import CLUBS, create_league, places
+from tests.api.imports.league import CLUBS, League, create_league, places
 from tests.api.imports.test_competitions import DAY_ONE, DAY_TWO, GOALS
 from tests.cut_imports import cut_import
 from tests.desks import until
 from tests.running import TALLYBOOK, Running, Said, environment, opened_by, said, started
 
 
-class Import:
+class Import(League):
     """Imports files into a ranking of a tournament: a process each time, because signals are heard by processes."""
 
     def __init__(self, tallybook: Tallybook, slug: str, folder: Path) -> None:
@@ -56,17 +56,6 @@ class Import:
         ]
         assert isinstance(events, int)
         return events
-
-    async def listed(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = await self.tallybook.json("competition", "list", self.slug)
-        return found
-
-    async def table(self, ranking: str = "Table") -> dict[str, dict[str, int]]:
-        """Totals by unity and name."""
-        return {
-            unity: {name: total for name, (_, total) in lines.items()}
-            for unity, lines in (await places(self.tallybook, self.slug, ranking)).items()
-        }
 
 
 @pytest.fixture

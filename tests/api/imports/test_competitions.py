@@ -16,7 +16,7 @@ from engine.log import registry
 from tests.api.cli.conftest import Tallybook
 from tests.api.football import SORTS
 from tests.api.imports.importing import Importing
-from tests.api.imports.league import CLUBS, places
+from tests.api.imports.league import CLUBS, League
 
 BEFORE = r" now; [1-9][0-9]* of the file's [0-9]+ competitions were imported before"
 NOTHING = re.compile(rf"Nothing was imported(?:{BEFORE})?; correct these lines\.")
@@ -24,7 +24,7 @@ DASHED = "1\N{EN DASH}3"
 GOALS = {unity.replace(" ", "_"): unity for unity in SORTS if unity != "points"}
 
 
-class Import(Importing):
+class Import(Importing, League):
     """Imports files into rankings of the league. `tallybook`: the command line, for everything else."""
 
     def __init__(self, desk: Desk, tournament_id: TournamentId, tallybook: Tallybook, slug: str) -> None:
@@ -36,17 +36,6 @@ class Import(Importing):
         first, *faults = await self.refused(content, **how)
         assert NOTHING.fullmatch(first)
         return faults
-
-    async def listed(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = await self.tallybook.json("competition", "list", self.slug)
-        return found
-
-    async def table(self, ranking: str = "Table") -> dict[str, dict[str, int]]:
-        """Totals by unity and name."""
-        return {
-            unity: {name: total for name, (_, total) in lines.items()}
-            for unity, lines in (await places(self.tallybook, self.slug, ranking)).items()
-        }
 
 
 def _read(content: bytes, names: Names, ranking: str = "Table", **scoring: str) -> Competitions:
