@@ -51,16 +51,15 @@ from api.interface.fields import (
 from api.interface.public.view import PublicViews
 from api.interface.rendering import TaggedBody, encode, tagged_body
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
-from api.web import leaders_page
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
-from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, Site, empty_page, refused_page
+from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, RankingPage, Site, empty_page, refused_page
 from api.web.picture import Pictures
 from api.web.pictured import PICTURE_LINES
-from api.web.ranking_pages import RankingPage
+from api.web.ranking_pages import RANKING_PAGES, shown_page
 from api.web.table import column_name
 from api.web.words import ENGLISH, Words, words_for
 from engine.domain.errors import Fault, Refusal, Unreadable
@@ -204,7 +203,7 @@ class BoardHandlers:
         add(TV.below, partial(_board, TV), _TABLE_FIELDS)
         add(EMBED.below, partial(_board, EMBED), _TABLE_FIELDS, _EMBEDDED)
         add("/competitors/{competitor_id}", _explanation, _EXPLANATION_FIELDS)
-        for page in _OF_RANKING:
+        for page in RANKING_PAGES:
             add(page.below, partial(_of_ranking, page), (*_TABLE_FIELDS[:2], *page.fields, _LANG))
         add("/table.json", _table_json, (*_TABLE_FIELDS, _LIMIT), _JSON)
         add("/passage.json", _passage_json, _PASSAGE_FIELDS, _JSON)
@@ -299,7 +298,7 @@ async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) 
         return empty_page(site)
     table = await ask(context, BoardTableQuestion(**asked.arguments, limit=mode.lines, tags=mode is BOARD))
     rows = await in_time_slices(table_rows(site, mode, table, asked.query))
-    pages = [(page.link, page.below) for page in _OF_RANKING]
+    pages = [(page.link, page.below) for page in RANKING_PAGES]
     return board_page(site, mode, table, rows, asked.query, asked.origin, pages)
 
 
@@ -381,7 +380,4 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
 
 async def _of_ranking(page: RankingPage, context: RecallContext, site: Site, asked: _Asked) -> bytes:
     ranking_id = context.ranking_in(context.live.board, asked.arguments.get("ranking_id"))
-    return await page.shown(context, site, ranking_id, asked.arguments, asked.query)
-
-
-_OF_RANKING: Final[tuple[RankingPage, ...]] = (*leaders_page.PAGES,)
+    return await shown_page(page, context, site, ranking_id, asked.arguments, asked.query)

@@ -7,8 +7,7 @@ from typing import Final
 
 from api.interface.fields import Field, one_of
 from api.web.html import Html, element, joined
-from api.web.page import Query, Site, dot, framed, name_text
-from api.web.ranking_pages import RankingPage
+from api.web.page import Query, RankingPage, Site, dot, framed, name_text
 from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId
 from projections.answers.leaders import Leaders, LeadersQuestion

@@ -1,13 +1,14 @@
 """The common parts of all pages: the frame around them, addresses, and the format of numbers and times."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
 from api.http.reply import header
+from api.interface.fields import Fields
 from api.web.files import StaticFiles
 from api.web.html import Child, Html, document, element, joined
 from api.web.words import ENGLISH, Words
@@ -15,6 +16,9 @@ from engine.domain.errors import Refusal
 from engine.domain.events import COLOR_DEFAULT
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.presentation import ZONE_DEFAULT
+from engine.domain.terms import RankingId
+from projections.answers.names import NamesById
+from projections.answers.view import Question
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -59,6 +63,19 @@ class Site(Struct, frozen=True):
         path = f"/board/{quote(self.slug, safe='')}{below}"
         query = query if self.lang is None else {**query, "lang": self.lang}
         return f"{path}?{urlencode(query)}" if query else path
+
+
+class RankingPage(Struct, frozen=True, kw_only=True):
+    """A page about a ranking, a row in the module that renders it. `below`: its path below that of the board. `link`:
+    the word that leads to it. `fields`: those of its query, besides ranking, unity and language. `question` is made of
+    the query, and of `given` where the query says nothing; `page` renders the answer."""
+
+    below: str
+    link: str
+    question: Callable[..., Question[Any]]
+    page: Callable[[Site, NamesById, Any, RankingId, Query], bytes]
+    fields: Fields = ()
+    given: Mapping[str, Any] = {}
 
 
 def framed(site: Site, title: str, body: Html, *, kind: str, scripts: bool = True, about: Html | None = None) -> bytes:

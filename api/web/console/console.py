@@ -31,7 +31,6 @@ from api.http.router import Handler, IncomingRequest, Router
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, FROM_1, SHORT, Field, Fields, FormReader, read_query
-from api.web import leaders_page
 from api.web.console import reading_handlers as reads
 from api.web.console.access_handlers import AccessHandlers
 from api.web.console.answering import (
@@ -58,6 +57,7 @@ from api.web.console.tournaments_page import (
     new_tournament_page,
     tournaments_page,
 )
+from api.web.ranking_pages import RANKING_PAGES
 from engine.domain.commands import ChangePresentation
 from engine.domain.errors import Conflict, Forbidden, TallybookError, Unacceptable, Unauthenticated
 from engine.domain.terms import TournamentId
@@ -137,7 +137,7 @@ class ConsoleHandlers:
         of_tournament("/rankings/{ranking_id}", reads.ranking, _DONE, _ADDED, OFFSET_FIELD, UNITY_FIELD)
         of_tournament("/rankings/{ranking_id}/history", reads.history, _TO_EVENT, _DONE)
         of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", reads.explanation, UNITY_FIELD, _TO_EVENT)
-        for of_ranking in leaders_page.PAGES:
+        for of_ranking in RANKING_PAGES:
             path = f"/rankings/{{ranking_id}}{of_ranking.below}"
             of_tournament(path, partial(reads.of_ranking, of_ranking), UNITY_FIELD, *of_ranking.fields)
 

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
-from api.web import leaders_page
 from api.web.console.changes import ADD_POINTS
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, tabs, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.console.overview_page import state_text, unity_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
+from api.web.ranking_pages import RANKING_PAGES
 from api.web.table import column_name
 from api.web.words import ENGLISH
 from engine.domain.notation import WHOLE, Notation
@@ -44,7 +44,7 @@ def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: Bo
     below = f"/rankings/{ranking.id}"
     links = [
         way("History", venue.address(f"{below}/history")),
-        *[way(ENGLISH(one.link), venue.address(below + one.below)) for one in leaders_page.PAGES],
+        *[way(ENGLISH(one.link), venue.address(below + one.below)) for one in RANKING_PAGES],
     ]
     is_open = ranking.closed_at is None
     if viewer.may(Scope.WRITE) and is_open:

@@ -15,8 +15,8 @@ from api.web.console.overview_page import RANKINGS_SHOWN, Overview, overview_pag
 from api.web.console.ranking_page import ranking_page
 from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
-from api.web.page import Query, Site
-from api.web.ranking_pages import RankingPage
+from api.web.page import Query, RankingPage, Site
+from api.web.ranking_pages import shown_page
 from api.webhooks.webhooks import listed_webhooks
 from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log import import_runs
@@ -76,7 +76,7 @@ async def of_ranking(
 ) -> bytes:
     ranking_id = RankingId(asked.ids["ranking_id"])
     site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
-    return await page.shown(context, site, ranking_id, asked.arguments, asked.query)
+    return await shown_page(page, context, site, ranking_id, asked.arguments, asked.query)
 
 
 async def publication(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
