@@ -11,7 +11,7 @@ import msgspec
 
 from engine.domain import events
 from engine.domain.events import Delta, Total
-from engine.domain.lines import Line, Rule
+from engine.domain.lines import Line, Rule, part_of
 from engine.domain.state import ResultLine, ResultsState, State
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
@@ -55,12 +55,9 @@ class Turned(msgspec.Struct, frozen=True):
     lines: list[Line]
 
     @property
-    def deltas(self) -> list[Delta]:
-        return [line.delta for line in self.lines if not line.is_result]
-
-    @property
-    def results(self) -> list[Delta]:
-        return [line.delta for line in self.lines if line.is_result]
+    def part(self) -> events.PointsAdded:
+        """The points, with only these of their lines."""
+        return part_of(self.points, self.lines)
 
 
 def turned_by(rule: Rule, sequence: Sequence, points: events.PointsAdded, times: ExpiryTimes | None) -> Turned:

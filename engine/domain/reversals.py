@@ -115,11 +115,11 @@ def _reversals(
     return [
         events.PointsReversed(
             ranking_id=one.points.ranking_id,
-            deltas=signed(-1 if takes_back else 1, one.deltas),
+            deltas=signed(-1 if takes_back else 1, one.part.deltas),
             competition_id=competition_id,
             reverses=one.sequence,
             struck=struck,
-            totals=totals_of(one.results, totals),
+            totals=totals_of(one.part.results, totals),
         )
         for one in reversed_
     ]
@@ -146,10 +146,10 @@ def reverse_points(
             events.PointsReversed(
                 ranking_id=ranking_id,
                 competition_id=one.points.competition_id,
-                deltas=signed(-1 if undo else 1, one.deltas),
+                deltas=signed(-1 if undo else 1, one.part.deltas),
                 reverses=one.sequence,
                 undone=undo,
-                totals=totals_of(one.results, totals),
+                totals=totals_of(one.part.results, totals),
             )
         )
     return tuple(reversals)
