@@ -58,12 +58,7 @@ async def in_time_slices(steps: Generator[object, None, _T], time_slice: TimeSli
 
 async def all_of(items: Iterable[_T], at_once: int = 1) -> list[_T]:
     """All items, with pauses for other work. Making `at_once` of them must take little time."""
-    found, rest, time_slice = list[_T](), iter(items), TimeSlice()
-    while some := list(islice(rest, at_once)):
-        found += some
-        if time_slice.over:
-            await time_slice.give_way()
-    return found
+    return [item async for chunk in in_chunks(items, at_once) for item in chunk]
 
 
 async def in_chunks(items: Iterable[_T], chunk_items: int) -> AsyncIterator[list[_T]]:
