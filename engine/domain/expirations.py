@@ -58,7 +58,7 @@ class Expiration:
 
     def __init__(self, state: State, now: datetime, until: datetime) -> None:
         self._now, self._until = now, until
-        self._sums = _Sums(state)
+        self._sums = _Sums(state, Rule.reopening)
 
     def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:
         """Takes an event's points, which may expire."""

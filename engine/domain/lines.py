@@ -5,7 +5,7 @@ is not struck there, and it has not expired. Points of a competition with a decl
 others, and points without a competition, took place when they were recorded.
 
 Everything that sums, explains, expires, dates or compares points asks a `Rule`. It is about one state of a tournament;
-`undoing`, `voiding`, `striking` and `dating` give that of the state after such a change.
+`undoing`, `voiding`, `striking`, `dating` and `reopening` give that of the state after such a change.
 
 Pure.
 """
@@ -92,7 +92,9 @@ class Rule(Struct, frozen=True, kw_only=True):
         if gone is None or competitor_id in gone:
             return False
         expiry = self.expiries.get(unity_id)
-        return now is None or expiry is None or not expiry.is_over(self.took_place(recorded_at, competition_id), now)
+        if now is None or expiry is None:
+            return True
+        return not expiry.is_over(self.took_place(recorded_at, competition_id), self.by(now))
 
     def took_place(self, recorded_at: datetime, competition_id: CompetitionId | None) -> datetime:
         """When points took place that were recorded then."""
@@ -128,6 +130,10 @@ class Rule(Struct, frozen=True, kw_only=True):
     def dating(self, competition_id: CompetitionId, date: datetime | None) -> Self:
         """After a competition has got this date; None: none is declared."""
         return replace(self, dates=_Given(self.dates, competition_id, date))
+
+    def reopening(self) -> Self:
+        """After the ranking has been reopened: its points expire again."""
+        return replace(self, closed_at=None)
 
 
 def rule_of(state: State, ranking_id: RankingId) -> Rule:

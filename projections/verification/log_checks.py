@@ -170,10 +170,9 @@ class LogChecks:
     ) -> Iterator[Finding]:
         """Compares the totals that an event names with the totals of the results."""
         rule = rule_of(self._folding.board, event.ranking_id)
-        now = rule.by(self._now)
         for line in event.totals:
             unity_id, competitor_id = line.unity_id, line.competitor_id
-            expected = total_of_results(results, rule, unity_id, competitor_id, now)
+            expected = total_of_results(results, rule, unity_id, competitor_id, self._now)
             if line.total != expected:
                 named = f"competitor {competitor_id} in unity {unity_id}"
                 yield Finding(sequence, "event.totals", f"of {named} is {line.total}; their results give {expected}")
