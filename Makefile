@@ -46,8 +46,8 @@ long: $(VENV)/.installed-dev
 # holds what real processes do against it, for some minutes. ONLY=DIGEST tells the story of that mistake. `make test` has
 # a share.
 model: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.model $(ONLY)
-	$(if $(ONLY),,$(BIN)/python -m tests.traces)
+	$(BIN)/python -m assurance.model $(ONLY)
+	$(if $(ONLY),,$(BIN)/python -m assurance.traces)
 
 # A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
 campaign: $(VENV)/.installed-dev
@@ -56,7 +56,7 @@ campaign: $(VENV)/.installed-dev
 # How long each operation and page holds up the others, at the documented limits and at a tenth of them: some ten minutes on
 # an idle machine. ONLY=import asks what has this in its name; SCALE=tenth only there. `make test` has a share.
 stalls: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.stalls $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
+	$(BIN)/python -m assurance.stalls $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
 
 # Requests made up from the OpenAPI document, with all checks of schemathesis: EXAMPLES for each operation; and all
 # examples of hostile text in every field.
@@ -120,23 +120,23 @@ screenshots: $(VENV)/.installed-dev
 
 # The campaign against faults, hours; SEEDS=100 a tenth of it, MINUTES=5 of soak, CASES=1,11,simulation some of it.
 faults: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.faults.campaign $(if $(SEEDS),--seeds $(SEEDS)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	$(BIN)/python -m assurance.faults.campaign $(if $(SEEDS),--seeds $(SEEDS)) $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
 
 # All of it at its smallest size, some minutes; it keeps no results.
 faults-small: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.faults.campaign --trial --seeds 20 --minutes 0.5 $(if $(CASES),--cases $(CASES))
+	$(BIN)/python -m assurance.faults.campaign --trial --seeds 20 --minutes 0.5 $(if $(CASES),--cases $(CASES))
 
 # Names the tools that cases need and this machine lacks, with their packages.
 faults-tools: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.faults.campaign --tools
+	$(BIN)/python -m assurance.faults.campaign --tools
 
 # Breaks the core in one small way after another and asks whether any test notices: those drawn by hand, and COUNT at random,
 # always the same for one SEED. First it records which test runs which line, which takes longer than all tests do; then it
 # asks WORKERS at once: one that a test catches takes some twenty seconds, one that none catches up to half an hour, or
 # SECONDS=120. MINUTES=60 begins none after an hour, and the next call goes on there.
 mutants: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.mutants.campaign --count $(COUNT) $(if $(MINUTES),--minutes $(MINUTES)) \
+	$(BIN)/python -m assurance.mutants.campaign --count $(COUNT) $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(WORKERS),--workers $(WORKERS)) \
 	    $(if $(SECONDS),--seconds $(SECONDS))
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import asyncpg
 
-from tests.faults.cluster import Cluster
+from assurance.faults.cluster import Cluster
 
 _PORT: Final = 5432
 _BOTH: Final = re.compile(r"\s*(SET|RESET|BEGIN|COMMIT|ROLLBACK|DISCARD|DEALLOCATE)\b", re.IGNORECASE)

@@ -13,8 +13,8 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import pytest
 
+from assurance.faults.cluster import Cluster
 from tests.desks import until
-from tests.faults.cluster import Cluster
 
 _PORT: Final = 9999
 _FILES: Final = ("pcp.conf", "pool_hba.conf", "pool_passwd")

@@ -17,6 +17,8 @@ from urllib.parse import urlencode
 import asyncpg
 import pytest
 
+from assurance.faults.cluster import Cluster, cluster
+from assurance.faults.resources import streaming
 from engine.database.migrator import as_owner, migrate, shipped
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
@@ -24,8 +26,6 @@ from engine.domain.terms import OPERATOR
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import serve
 from tests.desks import GUARD_SECONDS
-from tests.faults.cluster import Cluster, cluster
-from tests.faults.resources import streaming
 from tests.tournaments import open_new_tournament
 
 _SSL_REQUEST: Final = bytes.fromhex("0000000804d2162f")

@@ -30,7 +30,7 @@ WAITS: Final = {"timeout": 0, "timeout_at": 0, "wait_for": 1, "wait": 1, "until"
 GUARD_SECONDS_MIN: Final = 60
 _FIGURE: Final = re.compile(r"^(\w+): [^=\n]+ = ([\d_]+(?:\.\d+)?)(?: *#.*)?$", re.MULTILINE)
 """A constant of a module. To parse all modules takes seconds."""
-ELSEWHERE: Final = ("faults", "mutants", "wheel")
+ELSEWHERE: Final = ("assurance/faults", "assurance/mutants", "tests/assurance/faults", "tests/wheel")
 """Folders of programs that measure, and of what is made."""
 
 USES: Final = {
@@ -43,14 +43,14 @@ USES: Final = {
     ),
     "tests/api/clients/test_calls.py:test_it_waits_as_long_as_it_is_asked_to": "a lower bound",
     "tests/api/clients/test_calls.py:test_keys_are_uuids_of_version_7_that_grow_with_time": "what the key holds",
-    "tests/model/search.py:search": "how long it took, to be printed",
+    "assurance/model/search.py:search": "how long it took, to be printed",
     "tests/outside/recording.py:_append": "when it was asked and answered, for the order of calls",
     "tests/outside/recording.py:_read": "when it was asked and answered, for the order of calls",
-    "tests/traces/recorder.py:write": "the order of what two processes did",
-    "tests/traces/playing.py:_make": "when the database crashed, among what processes did",
-    "tests/traces/playing.py:_fallen_behind": "when the database was replaced, among what processes did",
+    "assurance/traces/recorder.py:write": "the order of what two processes did",
+    "assurance/traces/playing.py:_make": "when the database crashed, among what processes did",
+    "assurance/traces/playing.py:_fallen_behind": "when the database was replaced, among what processes did",
     "tests/restoring.py:exchange": "when the database was replaced, among what processes did",
-    "tests/traces/__main__.py:main": "how long to go on",
+    "assurance/traces/__main__.py:main": "how long to go on",
     "tests/api/test_front.py:test_the_time_of_a_write_begins_when_all_of_it_has_come_in": "which came first",
     "tests/api/test_front.py:noting_ids": "which came first",
     "tests/api/test_processes.py:test_every_process_answers_and_figures_and_failures_are_those_of_all": (
@@ -128,7 +128,7 @@ def is_generous(node: ast.AST) -> bool:
 def _figures() -> dict[str, list[float]]:
     """What the constants of all modules are, by name, where that is a figure."""
     figures: dict[str, list[float]] = {}
-    for folder in ("tests", *PACKAGES):
+    for folder in ("tests", "assurance", *PACKAGES):
         for path in (ROOT / folder).rglob("*.py"):
             for name, figure in _FIGURE.findall(path.read_text(encoding="utf-8")):
                 figures.setdefault(name, []).append(float(figure))
@@ -138,8 +138,9 @@ def _figures() -> dict[str, list[float]]:
 def test_no_test_judges_by_the_clock_or_gives_up_before_it_is_sure() -> None:
     found = [
         Found(path)
-        for path in sorted((ROOT / "tests").rglob("*.py"))
-        if path.relative_to(ROOT / "tests").parts[0] not in ELSEWHERE and path != Path(__file__)
+        for folder in ("tests", "assurance")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not path.relative_to(ROOT).as_posix().startswith(ELSEWHERE) and path != Path(__file__)
     ]
     for seen, expected in (
         ({use: line for one in found for use, line in one.clocks.items()}, USES),

@@ -19,7 +19,7 @@ OTHER = "raise SystemExit('the other project was run')"
 def test_every_package_next_to_the_command_is_looked_at() -> None:
     wheel = {"engine", "api", "projections", "migrations"}
     assert set(PACKAGES) == wheel
-    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "benchmarks"} == wheel
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "assurance", "benchmarks"} == wheel
 
 
 @pytest.fixture(params=["folder", "file"])

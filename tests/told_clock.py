@@ -1,14 +1,18 @@
 """A clock of the log that a test sets: the database's time is what the test says, and passes no other way."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 import asyncpg
 import pytest
 
 from engine.database.distribution import has_shards
 from engine.log import heads
+from tests.project import ROOT
 
 TOLD = "SELECT now FROM tallybook.told"
+IN_PROCESSES: Final = {"PYTHONPATH": f"{ROOT / 'tests/startup'}:{ROOT}", "TOLD_CLOCK_OF_TESTS": "1"}
+"""The environment in which processes take their time from it."""
 _TOLD = """
     CREATE TABLE tallybook.told (now timestamptz NOT NULL);
     INSERT INTO tallybook.told VALUES ('2024-01-01 00:00:30+00');

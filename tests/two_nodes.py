@@ -20,7 +20,7 @@ from engine.database.pool import Database, open_database
 from engine.domain.terms import TournamentId
 from tests.proxy import Proxy, proxy
 
-ONE_IS_ENOUGH = "two nodes are imitated on one PostgreSQL; tests/faults/test_distributed.py has real ones"
+ONE_IS_ENOUGH = "two nodes are imitated on one PostgreSQL; tests/assurance/faults/test_distributed.py has real ones"
 
 
 class TwoNodes(Struct, frozen=True):

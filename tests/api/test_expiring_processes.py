@@ -41,13 +41,11 @@ from tests.api.test_expiry import (
 from tests.api.test_processes import accepted_by
 from tests.projections.verified import verified
 from tests.running import started
-from tests.told_clock import ToldClock, told_clock
+from tests.told_clock import IN_PROCESSES, ToldClock, told_clock
 from tests.tournaments import open_new_tournament
 
 CONNECTIONS: Final = 8
 """To the service; the kernel divides them among its processes."""
-_TESTS: Final = Path(__file__).parents[1]
-_TOLD: Final = {"PYTHONPATH": f"{_TESTS / 'faults' / 'startup'}:{_TESTS.parent}", "TOLD_CLOCK_OF_TESTS": "1"}
 _FURTHER: Final[dict[UnityId, dict[str, str]]] = {
     DAILY: {"lasts": "P3D", "expires_on": "day"},
     EVER: {},
@@ -306,7 +304,7 @@ async def play(
     token = await make_token(database)
     slugs = [await slug_of(database, await open_new_tournament(database, actor=OPERATOR)) for _ in range(worlds)]
     options = ("--processes", "2", "--port", "0", "--database-url", dsn)
-    with started(folder, "serve", *options, **_TOLD) as running:
+    with started(folder, "serve", *options, **IN_PROCESSES) as running:
         url = await running.address()
         async with AsyncExitStack() as stack:
             played = [

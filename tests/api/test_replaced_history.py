@@ -337,7 +337,7 @@ async def submitted(desk: Desk, arena: Arena) -> int:
 
 
 # ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
-# The search of tests/model found the ways to these.
+# The search of assurance/model found the ways to these.
 
 
 @pytest.mark.one_postgresql(COMMITTED_BY_ITS_NODE)

@@ -29,7 +29,7 @@ from tests.running import free_port
 from tests.tournaments import open_new_tournament
 from tests.two_nodes import ONE_IS_ENOUGH, side, two_nodes
 
-A_SHARD_MOVES: Final = "a trigger imitates a shard that moves; in tests/faults/test_distributed.py one does"
+A_SHARD_MOVES: Final = "a trigger imitates a shard that moves; in tests/assurance/faults/test_distributed.py one does"
 _numbers = count(1)
 
 

@@ -8,6 +8,8 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
+from assurance.faults.cluster import Cluster, cluster
+from assurance.faults.resources import streaming
 from engine.database.migrator import migrate, status
 from engine.database.pool import open_database
 from engine.database.sessions import BALANCED, SessionUnfit
@@ -16,8 +18,6 @@ from engine.domain.terms import OPERATOR
 from engine.log import heads
 from tests.api.service import make_token, serve, slug_of
 from tests.balancer import balancer, hold
-from tests.faults.cluster import Cluster, cluster
-from tests.faults.resources import streaming
 from tests.pgpool import pgpool
 from tests.tournaments import open_new_tournament
 

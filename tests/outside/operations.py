@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from tests.faults.history import Attempt, History, Kind, Outcome, Shown
+from assurance.faults.history import Attempt, History, Kind, Outcome, Shown
 
 
 class Operation(Struct, frozen=True, kw_only=True):

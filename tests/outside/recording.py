@@ -12,7 +12,7 @@ from itertools import count
 from random import Random
 from typing import Final
 
-from tests.faults.clients import Answer, Arena, Caller, NotSent
+from assurance.faults.clients import Answer, Arena, Caller, NotSent
 from tests.outside.operations import Operation
 
 APPENDS_SHARE: Final = 0.6

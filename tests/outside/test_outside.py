@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from assurance.faults import crashes
+from assurance.faults.history import Kind
+from assurance.faults.table import Trial
+from tests.assurance.conftest import prepared, trial
 from tests.desks import until
-from tests.faults import crashes
-from tests.faults.conftest import prepared, trial
-from tests.faults.history import Kind
-from tests.faults.table import Trial
 from tests.outside import operations as histories
 from tests.outside.exports import elle, porcupine
 from tests.outside.linearizability import misfit

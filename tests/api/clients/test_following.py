@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 from yarl import URL
 
+from assurance.faults.wire import Way, Wire, tcp, wire
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from projections.verification.setting_aside import set_aside
 from tallybook_client import (
@@ -30,7 +31,6 @@ from tallybook_client import (
 from tests.api.clients.conftest import AT_ONCE
 from tests.api.service import Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.desks import GUARD_SECONDS
-from tests.faults.wire import Way, Wire, tcp, wire
 from tests.poison import POISONS, append_text
 from tests.restoring import backup
 from tests.tournaments import open_new_tournament
