@@ -85,11 +85,12 @@ async def create_ranking(
         participants = (
             Names(view.live.board).competitors(competitors) if competitors else tuple(view.live.board.competitors)
         )
-        created, _ = await templates.create_ranking(
+        made, _ = await templates.create_ranking(
             desk, view.live, template, name=name, description=description, participants=participants, actor=OPERATOR
         )
-    facts = {"id": created.ranking_id, "name": created.name, "unity_id": created.main_unity_id}
-    printing.made(str(created.ranking_id), facts, as_json=json)
+        name = view.live.board.rankings[made.ranking_id].name
+    facts = {"id": made.ranking_id, "name": name, "unity_id": made.unity_id}
+    printing.made(str(made.ranking_id), facts, as_json=json)
 
 
 def _of_kind(kind: Kind, given: Template) -> Template:

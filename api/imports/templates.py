@@ -5,14 +5,14 @@ An import fills its unities from scores.
 """
 
 from itertools import count
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
 from api.desk.case import Receipt
 from api.desk.desk import Desk
 from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification
-from engine.domain.events import Criterion, RankingCreated, UnityAdded
+from engine.domain.events import Criterion, MadeUnity
 from engine.domain.expiry import ExpiresOn
 from engine.domain.options import UnityOptions, as_main_unity
 from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
@@ -80,8 +80,8 @@ async def create_ranking(
     actor: ActorId,
     key: str | None = None,
     fingerprint: bytes | None = None,
-) -> tuple[RankingCreated, Sequence]:
-    """Creates a ranking of the template. Returns its creation, and the sequence of the last event. With a key and the
+) -> tuple[MadeUnity, Sequence]:
+    """Creates a ranking of the template. Returns its main unity, and the sequence of the last event. With a key and the
     fingerprint of the request, a repetition adds only what is still missing. Raises as `Desk.submit` does."""
     (main, sort), *others = template.unities.items()
     ranking_id, main_id, *other_ids = await desk.new_ids(2 + len(others))
@@ -103,13 +103,13 @@ async def create_ranking(
             **as_main_unity(template),
         )
     )
-    created = cast("RankingCreated", receipt.event)
-    ids = {main: created.main_unity_id}
+    made = _made(receipt)
+    ids = {main: made.unity_id}
     for unity_id, (other, its_sort) in zip(other_ids, others, strict=True):
         receipt = await submit(
-            AddUnity(ranking_id=created.ranking_id, unity_id=UnityId(unity_id), name=other, sort=its_sort)
+            AddUnity(ranking_id=made.ranking_id, unity_id=UnityId(unity_id), name=other, sort=its_sort)
         )
-        ids[other] = cast("UnityAdded", receipt.event).unity_id
+        ids[other] = _made(receipt).unity_id
     if template.criteria:
         criteria = tuple(
             [
@@ -117,5 +117,11 @@ async def create_ranking(
                 for by in template.criteria
             ]
         )
-        receipt = await submit(DeclareClassification(ranking_id=created.ranking_id, criteria=criteria))
-    return created, receipt.last_sequence
+        receipt = await submit(DeclareClassification(ranking_id=made.ranking_id, criteria=criteria))
+    return made, receipt.last_sequence
+
+
+def _made(receipt: Receipt) -> MadeUnity:
+    made = receipt.event.made_unity
+    assert made is not None
+    return made

@@ -1,7 +1,7 @@
 """Finds the tournament that a path names, and changes its name."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -12,7 +12,6 @@ from api.interface.fields import NAME, Field
 from api.interface.rendering import Answer, BoardNow, encode
 from engine.domain.commands import RenameTournament
 from engine.domain.errors import NO_TOURNAMENT, NotFound
-from engine.domain.events import TournamentRenamed
 from engine.domain.terms import TournamentId
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -48,8 +47,13 @@ class TournamentShape(Struct):
     name: str
 
 
-def _render_name(_view: BoardNow, answer: Answer, renamed: TournamentRenamed) -> bytes:
-    return answer.body(encode(TournamentShape(renamed.name)))
+class OfName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def _render_name(_view: BoardNow, answer: Answer, of: OfName) -> bytes:
+    return answer.body(encode(TournamentShape(of.name)))
 
 
 OPERATIONS: Final[tuple[Operation, ...]] = (

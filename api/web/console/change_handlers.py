@@ -129,7 +129,7 @@ class ChangeHandlers:
                 raise unacceptable([Fault(LIKE_FIELD.name, "must be one of the kinds listed")])
             rest = {name: text for name, text in CREATE_LIKE.read(form).items() if name != LIKE_FIELD.name}
             async with self._console.handlers.visited(incoming, viewer.token) as context:
-                created, last = await create_ranking(
+                made, last = await create_ranking(
                     self._console.desk,
                     context.live,
                     template,
@@ -142,7 +142,7 @@ class ChangeHandlers:
             return await refused_reply(
                 partial(self._form_page, CREATE_LIKE), incoming, viewer, error, key=key, form=form
             )
-        return see_other(address_of(incoming, f"/rankings/{created.ranking_id}", {"done": str(last)}))
+        return see_other(address_of(incoming, f"/rankings/{made.ranking_id}", {"done": str(last)}))
 
     async def points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, ADD_POINTS.scope)
