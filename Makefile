@@ -61,7 +61,7 @@ stalls: $(VENV)/.installed-dev
 # Requests made up from the OpenAPI document, with all checks of schemathesis: EXAMPLES for each operation; and all
 # examples of hostile text in every field.
 fuzz: $(VENV)/.installed-dev
-	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m "" tests/api/test_fuzz.py tests/api/test_openapi.py \
+	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m "" tests/api/interface \
 	    -k "test_fuzz or as_it_is_described"
 
 # A leaderboard from the first competitor to the last proof: imported, enrolled, scored, killed, compared, verified. A

@@ -24,8 +24,8 @@ from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import OPERATOR
 from projections.verification.all_tournaments import Plan, verify_all
-from tests.api.service import serve
 from tests.desks import GUARD_SECONDS
+from tests.service import serve
 from tests.tournaments import open_new_tournament
 
 _SSL_REQUEST: Final = bytes.fromhex("0000000804d2162f")

@@ -37,8 +37,8 @@ USES: Final = {
     "tests/desks.py:until": "a guard",
     "tests/engine/test_embedded.py:until": "a guard",
     "tests/projections/test_worker.py:test_hints_gather_between_rounds": "at most one round in so many seconds",
-    "tests/api/test_stream.py:played": "when events came, for lower bounds",
-    "tests/api/test_stream.py:test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_seconds": (
+    "tests/api/stream/test_stream.py:played": "when events came, for lower bounds",
+    "tests/api/stream/test_stream.py:test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_seconds": (
         "a lower bound"
     ),
     "tests/api/clients/test_calls.py:test_it_waits_as_long_as_it_is_asked_to": "a lower bound",
@@ -51,20 +51,24 @@ USES: Final = {
     "assurance/traces/playing.py:_fallen_behind": "when the database was replaced, among what processes did",
     "tests/restoring.py:exchange": "when the database was replaced, among what processes did",
     "assurance/traces/__main__.py:main": "how long to go on",
-    "tests/api/test_front.py:test_the_time_of_a_write_begins_when_all_of_it_has_come_in": "which came first",
-    "tests/api/test_front.py:noting_ids": "which came first",
-    "tests/api/test_processes.py:test_every_process_answers_and_figures_and_failures_are_those_of_all": (
+    "tests/api/http/test_front.py:test_the_time_of_a_write_begins_when_all_of_it_has_come_in": "which came first",
+    "tests/api/http/test_front.py:noting_ids": "which came first",
+    "tests/api/service/test_processes.py:test_every_process_answers_and_figures_and_failures_are_those_of_all": (
         "at most one failure a second"
     ),
-    "tests/api/test_desk.py:hold": "a moment that is over",
-    "tests/api/test_desk.py:test_what_a_command_was_kept_from_the_desk_counts_as_its_time": "a moment that is over",
+    "tests/api/desk/test_desk.py:hold": "a moment that is over",
+    "tests/api/desk/test_desk.py:test_what_a_command_was_kept_from_the_desk_counts_as_its_time": (
+        "a moment that is over"
+    ),
 }
 """Functions that read a clock, and what for."""
 SHORT: Final = {
-    "tests/api/test_desk.py:"
+    "tests/api/desk/test_desk.py:"
     "test_what_is_in_the_log_is_answered_when_the_answer_can_be_read_and_not_as_unknown_before": "not done by then",
-    "tests/api/test_connections.py:drip": "how slowly it is sent",
-    "tests/api/test_long.py:test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none": "not done by then",
+    "tests/api/http/test_connections.py:drip": "how slowly it is sent",
+    "tests/api/interface/test_long.py:test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none": (
+        "not done by then"
+    ),
 }
 """Functions that wait for a short time, and what for."""
 

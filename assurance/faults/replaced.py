@@ -30,10 +30,10 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import appending, heads, registry
 from engine.log.appending import Block, Request
 from engine.log.heads import Head
-from tests.api.service import make_token
 from tests.desks import DOOR, HOLD_HEAD, record, until, until_commits_wait, waiting_for_locks
 from tests.restoring import backup
 from tests.running import Said, said
+from tests.service import make_token
 
 DIFFERENCE: Final = 3
 """Exit code of `verify` where it found something."""

@@ -28,9 +28,9 @@ from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.terms import OPERATOR
 from engine.log import registry
-from tests.api.service import make_token
 from tests.desks import until
 from tests.running import Running, lives, started
+from tests.service import make_token
 
 SERVICES: Final = 2
 WORKERS: Final = 2

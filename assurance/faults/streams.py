@@ -17,9 +17,9 @@ from assurance.faults.table import Trial, case
 from engine.database.pool import open_database
 from engine.domain.terms import Sequence, TournamentId
 from tests.api.receiver import receiver_on
-from tests.api.service import make_token
 from tests.desks import until
 from tests.restoring import backup
+from tests.service import make_token
 from tests.spectator import NDJSON, SSE, Connected, Spectator, connected, follow, shown
 
 LISTENERS: Final = 6

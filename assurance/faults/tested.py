@@ -85,8 +85,8 @@ by_tests(
     "the first sweep, poll, retry and verification happen at once",
     "tests/projections/test_worker.py",
     "tests/projections/test_continuous.py",
-    "tests/api/test_webhooks.py",
-    "tests/api/test_throttle.py",
+    "tests/api/webhooks/test_webhooks.py",
+    "tests/api/http/test_throttle.py",
     tools=(TIME_NAMESPACE,),
     # The clock may not be put before its beginning, so it begins a second later.
     prefix=("sh", "-c", 'exec unshare --time --monotonic "-$(cut -d. -f1 /proc/uptime)" "$@"', "sh"),
@@ -111,8 +111,8 @@ by_tests(
     "A frozen public",
     "changes that the public may not see yet",
     "public answers and streams stay the same, headers included",
-    "tests/api/test_public.py",
-    "tests/api/test_public_stream.py",
+    "tests/api/interface/public/test_public.py",
+    "tests/api/stream/test_public_stream.py",
 )
 by_tests(
     72,
@@ -147,7 +147,7 @@ by_tests(
     "undo, redo, strike, unstrike, void and unvoid in any order",
     "the totals of a naive model; nothing reversed twice; tables and `verify` agree",
     "tests/projections/test_undoing.py",
-    "tests/api/test_reversing.py",
+    "tests/api/interface/resources/test_reversing.py",
 )
 
 by_tests(

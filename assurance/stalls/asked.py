@@ -14,7 +14,7 @@ from api.interface.operations import OPERATIONS
 from api.interface.public.reads import PUBLIC_READS
 from assurance.stalls.worlds import BEST, EXPIRING, FIRST_SMALL, RACE, RANKING, ROLLING, SUM, Scale, long_name
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Event, PointsAdded
-from tests.api.service import FORM
+from tests.service import FORM
 
 READ: Final = "GET"
 _DATE: Final = "2026-03-01"

@@ -20,8 +20,8 @@ from engine.database.pool import open_database
 from engine.domain.events import Event
 from engine.process.telemetry import Lines
 from tests.api.crowds import append
-from tests.api.service import FORM
 from tests.api.watched import Watched
+from tests.service import FORM
 
 TRIES: Final = 4
 """What is read is asked for again while it takes longer than it may: what other processes do to the caches of the

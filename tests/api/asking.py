@@ -12,7 +12,7 @@ import pytest
 from api.access import auth
 from api.interface.declarations import Read, Write
 from tests.api.rendered import BY_NAME
-from tests.api.service import (
+from tests.service import (
     FORM,
     Answer,
     Client,

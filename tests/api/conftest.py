@@ -10,8 +10,8 @@ import structlog
 
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.process.telemetry import log_to
-from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of
 from tests.conftest import EMPTY, Administrator
+from tests.service import Client, Season, Service, make_token, play_season, serve, slug_of
 from tests.tournaments import open_new_tournament
 
 SEASON = f"tallybook_season_{os.getpid()}"

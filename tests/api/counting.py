@@ -32,7 +32,7 @@ from api.stream.followers import Streams
 from engine.database.pool import open_database
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
-from tests.api.service import FORM, make_token, slug_of
+from tests.service import FORM, make_token, slug_of
 from tests.tournaments import open_new_tournament
 
 PATIENCE_SECONDS: Final = 60.0

@@ -27,7 +27,7 @@ from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.domain.terms import TournamentId
 from tests.api.receiver import receiver_on
-from tests.api.service import Service, make_token, serve
+from tests.service import Service, make_token, serve
 
 RECORDED: Final = Path(__file__).parents[2] / "api/web/docs/examples.json"
 TOURNAMENT_NAME: Final = "Chess Club Ladder"

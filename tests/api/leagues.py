@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from tests.api.service import Client, Season, deltas
+from tests.service import Client, Season, deltas
 
 
 def said(*criteria: dict[str, Any]) -> dict[str, str]:

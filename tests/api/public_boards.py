@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 
 from engine.domain.terms import TournamentId
-from tests.api.service import Answer, Client, Season, Service, deltas
 from tests.conftest import EMPTY, Administrator
+from tests.service import Answer, Client, Season, Service, deltas
 
 NOWHERE: Final = "no-such-tournament"
 

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from prometheus_client import REGISTRY
 
-from tests.api.service import Client, Season, Service, deltas
 from tests.desks import GUARD_SECONDS
+from tests.service import Client, Season, Service, deltas
 from tests.spectator import NDJSON, SSE, Connected, Lines, Spectator, connected, shown
 
 every_format = pytest.mark.parametrize("media_type", [SSE, NDJSON])

@@ -34,10 +34,10 @@ from projections.verification.continuous import verify_continuously
 from tests.api.asking import OPERATIONS, READS, query_of, with_points
 from tests.api.asking import ask as ask_operation
 from tests.api.receiver import delivering, receiver_on
-from tests.api.service import Answer, Season, Service, deltas, play_season, slug_of
 from tests.api.visitor import CONSOLE, routes_below, visiting
 from tests.desks import GUARD_SECONDS, is_idle, until
 from tests.poison import append_text
+from tests.service import Answer, Season, Service, deltas, play_season, slug_of
 from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
 

@@ -36,13 +36,12 @@ from projections.verification.setting_aside import set_aside
 from tests.api import streams
 from tests.api.asking import READS, WRITES, ask, keyed, path_of, query_of, refused, with_points
 from tests.api.cli.conftest import Tallybook, tallybook
+from tests.api.interface.public.test_public import paths_of
 from tests.api.public_boards import Board, board, change, other_dsn
 from tests.api.receiver import Receiver, delivering, receiver_on
-from tests.api.service import Answer, Client, Season, Service, deltas, totals
+from tests.api.stream.test_public_stream import heard as heard_by_public
+from tests.api.stream.test_public_stream import listening
 from tests.api.streams import heard
-from tests.api.test_public import paths_of
-from tests.api.test_public_stream import heard as heard_by_public
-from tests.api.test_public_stream import listening
 from tests.api.visitor import visiting
 from tests.api.web.test_console import at
 from tests.desks import until
@@ -50,6 +49,7 @@ from tests.leftovers import forms_of, found_in, rows
 from tests.poison import append_text
 from tests.projections.verified import verified
 from tests.restoring import backup
+from tests.service import Answer, Client, Season, Service, deltas, totals
 from tests.spectator import NDJSON, Spectator
 from tests.tampering import keep_snapshot, tamper
 

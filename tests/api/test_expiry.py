@@ -57,7 +57,6 @@ from projections.verification.erasures import erase_in_log
 from projections.verification.findings import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
-from tests.api.service import Answer, Season, Service, deltas, listed
 from tests.desks import (
     HOLD_HEAD,
     desk_at,
@@ -72,6 +71,7 @@ from tests.desks import (
     waiting_for_locks,
 )
 from tests.projections.verified import verified
+from tests.service import Answer, Season, Service, deltas, listed
 from tests.told_clock import ToldClock, told_clock
 from tests.tournaments import open_new_tournament
 

@@ -23,8 +23,8 @@ from api.desk import desk, docket
 from api.http import turned_away
 from projections.tables import wakeup
 from tests.api.counting import Counted, CountedService, counted_service
-from tests.api.service import deltas, listed
 from tests.desks import HOLD_HEAD, until
+from tests.service import deltas, listed
 
 COMPETITORS: Final = 20
 WARMING: Final = 40

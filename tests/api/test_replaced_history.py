@@ -20,7 +20,11 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import registry
 from projections.live.tournament import LiveTournament
 from projections.verification.all_tournaments import Plan, verify_all
-from tests.api.service import (
+from tests.conftest import COMMITTED_BY_ITS_NODE
+from tests.desks import Arena, desk_at, desks_at, open_arena, record, recorded, submit
+from tests.proxy import APPEND, HEADS, Fault, proxy
+from tests.restoring import backup
+from tests.service import (
     Answer,
     Client,
     Form,
@@ -32,10 +36,6 @@ from tests.api.service import (
     serve,
     slug_of,
 )
-from tests.conftest import COMMITTED_BY_ITS_NODE
-from tests.desks import Arena, desk_at, desks_at, open_arena, record, recorded, submit
-from tests.proxy import APPEND, HEADS, Fault, proxy
-from tests.restoring import backup
 from tests.told_clock import told_clock
 from tests.tournaments import open_new_tournament
 

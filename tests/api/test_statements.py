@@ -27,7 +27,7 @@ from projections.verification.safeguards import schema_objects_of
 from tests.api.asking import OPERATIONS as ASKED
 from tests.api.asking import WRITES, ask, keyed, with_points
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Season, make_token, play_season, serve, slug_of
+from tests.service import Season, make_token, play_season, serve, slug_of
 from tests.sql import OWNERS_OWN, all_statements, flattened, statements
 from tests.tournaments import open_new_tournament
 

@@ -16,7 +16,7 @@ from yarl import URL
 from api.http.cookies import COOKIE
 from api.service.app import make_front
 from engine.process.telemetry import Lines
-from tests.api.service import FORM, Answer, Service
+from tests.service import FORM, Answer, Service
 
 CONSOLE: Final = "/console"
 

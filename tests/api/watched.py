@@ -20,7 +20,7 @@ from api.service.app import make_front, serving
 from engine.database.pool import open_database
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
-from tests.api.service import FORM, make_token, slug_of
+from tests.service import FORM, make_token, slug_of
 from tests.tournaments import open_new_tournament
 
 LOOK_SECONDS: Final = 0.0005

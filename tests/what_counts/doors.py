@@ -13,9 +13,9 @@ from engine.domain.terms import RankingId
 from projections.tables.worker import Worker
 from projections.verification import archives
 from projections.verification.deletion import delete_tournament
-from tests.api.service import Client, Service, listed, slug_of
 from tests.api.web.test_board import lines_of
 from tests.projections.verified import of_no_account
+from tests.service import Client, Service, listed, slug_of
 from tests.spectator import Spectator, follow
 from tests.what_counts.model import SHOWN, Moment, Standings, placed
 from tests.what_counts.playing import UNITIES, Tournament, name_of

@@ -5,9 +5,9 @@ import pytest
 
 from api.desk import desk
 from engine.database.pool import Database
-from tests.api.service import make_token, serve
 from tests.desks import desk_at
 from tests.projections.verified import verified
+from tests.service import make_token, serve
 from tests.told_clock import told_clock
 from tests.what_counts.doors import Doors
 from tests.what_counts.playing import Tournament

@@ -14,8 +14,8 @@ from api.imports.templates import TEMPLATES, Kind
 from projections.board import classified_lines
 from tests.api.cli.conftest import Tallybook
 from tests.api.leagues import League, history
-from tests.api.service import Season
 from tests.running import said
+from tests.service import Season
 
 
 @pytest.fixture

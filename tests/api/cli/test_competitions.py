@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Season
+from tests.service import Season
 
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 

@@ -11,9 +11,9 @@ import pytest
 from engine.domain.terms import OPERATOR, TournamentId
 from projections.tables.worker import Worker
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Client, Service, make_token, play_season, serve, slug_of
 from tests.desks import until
 from tests.poison import append_text
+from tests.service import Client, Service, make_token, play_season, serve, slug_of
 from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
 

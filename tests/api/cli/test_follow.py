@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Season, Service
 from tests.api.streams import add, heard, standings
 from tests.desks import until
 from tests.running import started
+from tests.service import Season, Service
 from tests.spectator import Spectator
 
 

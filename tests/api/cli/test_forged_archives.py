@@ -16,7 +16,7 @@ from engine.log import codec
 from projections.verification.archives import enter, exported
 from tests.api.cli.test_archives import change_text, compact, sealed
 from tests.api.public_boards import other_dsn, other_owner
-from tests.api.service import Season, Service, create_ranking, deltas, listed
+from tests.service import Season, Service, create_ranking, deltas, listed
 from tests.shares import every
 
 assert other_dsn

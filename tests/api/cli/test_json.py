@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from api.cli.main import app
 from tests.api.cli.conftest import Tallybook, commands
-from tests.api.service import Season
 from tests.conftest import Administrator, DistributedAdministrator
 from tests.running import said
+from tests.service import Season
 
 WITHOUT: Final = {
     **dict.fromkeys(("serve", "worker", "demo"), "it goes on"),

@@ -30,9 +30,9 @@ from engine.database.pool import Database
 from engine.domain.terms import NAME_CHARACTERS_MAX, TournamentId
 from tests.api.cli.commands import ranked
 from tests.api.cli.conftest import Tallybook, commands, said_here
-from tests.api.service import create_ranking, deltas, make_token, register, serve
 from tests.desks import until
 from tests.running import TALLYBOOK, Said, environment, opened_by, said, started
+from tests.service import create_ranking, deltas, make_token, register, serve
 
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 

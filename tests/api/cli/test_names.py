@@ -13,7 +13,7 @@ from engine.domain.events import CompetitorRegistered, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, Sequence
 from projections.board.board import Board, Revisions, fold
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Season, deltas, register
+from tests.service import Season, deltas, register
 
 
 @pytest.fixture

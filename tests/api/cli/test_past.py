@@ -21,7 +21,7 @@ from projections.answers.windows import WINDOW_LINES_MAX
 from tests.api.cli.conftest import Tallybook
 from tests.api.crowds import append, crowd
 from tests.api.leagues import history
-from tests.api.service import Client, Season, create_ranking, deltas, listed, register
+from tests.service import Client, Season, create_ranking, deltas, listed, register
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Season, deltas
+from tests.service import Season, deltas
 
 
 async def test_publish_freeze_reveal_and_unpublish(tallybook: Tallybook, season: Season) -> None:

@@ -5,7 +5,7 @@ import asyncpg
 from engine.database.pool import Database
 from projections.tables.worker import Worker
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Season
+from tests.service import Season
 
 
 async def test_rebuild_tells_what_was_different_and_then_that_nothing_is(

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Season, deltas
+from tests.service import Season, deltas
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from engine.database.pool import Database
 from projections.tables.worker import Worker
 from tests.api.cli.conftest import Tallybook
 from tests.api.receiver import delivering, receiver_on, verify
-from tests.api.service import Season
 from tests.desks import until
+from tests.service import Season
 
 URL = "https://example.org/hook?for=all"
 

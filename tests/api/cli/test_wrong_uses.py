@@ -10,8 +10,8 @@ import pytest
 from api.cli.main import app
 from tests.api.cli.commands import COMMANDS
 from tests.api.cli.conftest import Tallybook, commands, said_here
-from tests.api.service import Season
 from tests.running import Said, said
+from tests.service import Season
 
 NO_FILE = "The file cannot be read: No such file or directory."
 NOT_UTF8 = "The file is not UTF-8 (at byte 5); save it as UTF-8."

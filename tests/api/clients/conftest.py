@@ -6,7 +6,7 @@ import pytest
 
 from tallybook_client import Client as PythonClient
 from tallybook_client import Patience
-from tests.api.service import Service
+from tests.service import Service
 
 AT_ONCE = Patience(pause_seconds=0.0)
 """Tries again without a pause of its own."""

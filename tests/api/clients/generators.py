@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from api.cli.tournaments import open_tournament
 from tests.api.examples import fresh, told
-from tests.api.service import Service, make_token
+from tests.service import Service, make_token
 
 FOLDER: Final = Path(__file__).parents[3] / "clients/generators"
 MADE: Final = FOLDER / "generated"

@@ -45,8 +45,8 @@ from tallybook_client import (
 )
 from tests.api.clients.conftest import AT_ONCE
 from tests.api.clients.gateway import BUSY_RETRY_AFTER_SECONDS, Fate, Gateway, gateway
-from tests.api.service import Client as PlainClient
-from tests.api.service import Season, Service, serve, totals
+from tests.service import Client as PlainClient
+from tests.service import Season, Service, serve, totals
 
 ROOT = Path(__file__).parents[3]
 LOST = {Fate.CUT_AFTER, Fate.BAD_GATEWAY_AFTER}

@@ -11,7 +11,7 @@ import pytest
 from api.webhooks.message import secret_text
 from tallybook_client import CaughtUp, Client, StreamEvent
 from tests.api.clients.signed import BODY, KEY, sent
-from tests.api.service import Season, Service, totals
+from tests.service import Season, Service, totals
 
 ROOT: Final = Path(__file__).parents[3]
 CLIENT_README: Final = ROOT / "clients" / "python" / "README.md"

@@ -29,10 +29,10 @@ from tallybook_client import (
     sending,
 )
 from tests.api.clients.conftest import AT_ONCE
-from tests.api.service import Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.desks import GUARD_SECONDS
 from tests.poison import POISONS, append_text
 from tests.restoring import backup
+from tests.service import Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.tournaments import open_new_tournament
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.api.service import Client, Service
+from tests.service import Client, Service
 
 FOLDER: Final = Path(__file__).parents[3] / "clients" / "typescript"
 

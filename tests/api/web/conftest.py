@@ -6,9 +6,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.api.service import Service
 from tests.api.web.browser import driven, started
 from tests.api.web.season import Championship, played
+from tests.service import Service
 
 
 @pytest.fixture

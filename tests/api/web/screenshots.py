@@ -12,8 +12,8 @@ from api.cli.tournaments import open_tournament
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from projections.answers.view import view_of
-from tests.api.service import Service, serve
 from tests.api.web.browser import opened
+from tests.service import Service, serve
 
 FOLDER: Final = Path(__file__).parents[3] / "docs" / "board"
 

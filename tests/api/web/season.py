@@ -16,7 +16,7 @@ from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.answers.view import view_of
 from projections.live.tournament import LiveTournament
-from tests.api.service import Answer, Client, Service
+from tests.service import Answer, Client, Service
 from tests.tournaments import open_new_tournament
 
 

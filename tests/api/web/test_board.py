@@ -32,9 +32,9 @@ from engine.domain.commands import (
 from engine.domain.events import Criterion, Delta
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, UnityId
 from projections.answers import races, searching
-from tests.api.service import Client
 from tests.api.visitor import routes_below, unreached
 from tests.api.web.season import Championship
+from tests.service import Client
 
 FINAL = {"Ireland": 20, "France": 15, "England": 14, "Scotland": 12, "Italy": 11, "Wales": 4}
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from api.web.accent import DARK_PAPERS, LEGIBLE_CONTRAST_MIN, LIGHT_PAPERS, accents, contrast
 from projections.tables.worker import Worker
-from tests.api.service import Season, Service
 from tests.histories import LOGO
+from tests.service import Season, Service
 
 
 @given(st.from_regex(r"[0-9a-f]{6}", fullmatch=True))

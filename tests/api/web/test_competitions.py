@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.api.public_boards import Board, board, change
-from tests.api.service import Client, create_ranking, deltas, listed, register
+from tests.service import Client, create_ranking, deltas, listed, register
 
 assert board  # a fixture
 

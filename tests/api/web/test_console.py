@@ -33,9 +33,9 @@ from engine.process.time_slices import TimeSlice
 from projections.live import pool
 from projections.verification.noted import note_verified
 from tests.api.asking import Log, log, path_of, with_points
-from tests.api.service import Answer, Season, Service, create_ranking, deltas, make_token, totals
 from tests.api.visitor import CONSOLE, Visitor, form_of, routes_below, unreached, visiting
 from tests.desks import holding, until, waiting_for_locks
+from tests.service import Answer, Season, Service, create_ranking, deltas, make_token, totals
 from tests.tournaments import open_new_tournament
 
 assert log  # a fixture

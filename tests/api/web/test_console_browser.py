@@ -10,11 +10,11 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from api.access.auth import Scope
 from api.interface.competition_names import BETWEEN
 from api.stream import followers
-from tests.api.service import make_token
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
 from tests.histories import LOGO
+from tests.service import make_token
 from tests.shares import every
 
 pytestmark = [

@@ -22,7 +22,7 @@ from api.web.docs.glossary import WORDS
 from api.web.docs.operations_part import kind_of
 from tests.api import examples
 from tests.api.cli.conftest import Tallybook
-from tests.api.service import Client, Service
+from tests.service import Client, Service
 
 ARCHITECTURE: Final = Path(__file__).parents[3] / "docs/ARCHITECTURE.md"
 

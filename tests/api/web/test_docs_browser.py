@@ -7,9 +7,9 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.api import examples
-from tests.api.service import Service
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, VIOLATIONS
+from tests.service import Service
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),

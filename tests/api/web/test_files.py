@@ -9,7 +9,7 @@ import pytest
 
 from api.web.files import static_files
 from engine.domain.presentation import LANGUAGES
-from tests.api.service import Client, Service
+from tests.service import Client, Service
 
 STATIC = files("api.web") / "static"
 

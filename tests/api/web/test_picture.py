@@ -19,9 +19,9 @@ from api.web.picture import Pictures
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from engine.domain.commands import ChangePublication
 from engine.domain.terms import OPERATOR
-from tests.api.service import Answer
 from tests.api.web.season import Championship
 from tests.histories import unhurried
+from tests.service import Answer
 
 
 def said_of(page: Answer) -> dict[str, str]:

@@ -13,7 +13,7 @@ from api.http.preferences import accepted_language
 from api.web.words import Words, table, texts_of, words_for
 from engine.domain.notation import Notation
 from engine.domain.presentation import LANGUAGES
-from tests.api.service import Season
+from tests.service import Season
 
 WEB: Final = Path(__file__).parents[3] / "api" / "web"
 _ANY: Final = re.compile(r"""["']([a-z_]+)["']""")
