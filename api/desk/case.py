@@ -15,7 +15,7 @@ from engine.domain.counting import ExpiryTimes, LacksResults
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown
 from engine.domain.events import Event
 from engine.domain.expirations import say_totals
-from engine.domain.judging import decide, decide_at
+from engine.domain.judging import decide
 from engine.domain.terms import ActorId, Sequence
 from engine.process.tracing import RequestSpan
 from projections.live.given_results import read_results
@@ -95,7 +95,7 @@ class Case(Struct, eq=False, kw_only=True):
             if self.evidence is not None:
                 self.events = self.evidence.decide()
             elif live.expires:
-                self.events = decide_at(live.board, self.command, ExpiryTimes(now=live.boundaries[0]))
+                self.events = decide(live.board, self.command, ExpiryTimes(now=live.boundaries[0]))
             else:
                 self.events = decide(live.board, self.command)
                 return None

@@ -8,7 +8,7 @@ events, and decides with it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from datetime import datetime
 from typing import Final, get_args
@@ -25,9 +25,9 @@ from engine.domain.commands import (
     Revalue,
     ReversePoints,
 )
-from engine.domain.counting import ExpiryTimes, GivenPoints
+from engine.domain.counting import ExpiryTimes
 from engine.domain.events import Event
-from engine.domain.judging import decide, decide_at
+from engine.domain.judging import decide
 from engine.domain.terms import Sequence
 from projections.board.publication import NextRevealSearch
 from projections.live.caused import CausedPointsFollower
@@ -96,12 +96,11 @@ def evidence_of_previewed(live: LiveTournament, command: Previewed) -> Evidence:
 class _Revaluing(Evidence):
     """Points that the command makes count, or stop counting."""
 
-    def _decided(self, command: Previewed, given: GivenPoints) -> tuple[Event, ...]:
-        """The command's events. `given`: the points, which matter where points expire."""
-        board = self._live.board
-        if self._live.expires:
-            return decide_at(board, command, ExpiryTimes(now=self._live.boundaries[0], given=given))
-        return decide(board, command)
+    def _decided(self, command: Previewed, recorded_at: Mapping[Sequence, datetime]) -> tuple[Event, ...]:
+        """The command's events. `recorded_at`: when the points were, which matters where points expire."""
+        live = self._live
+        times = ExpiryTimes(now=live.boundaries[0], recorded_at=recorded_at) if live.expires else None
+        return decide(live.board, command, times)
 
 
 class NamedPoints(_Revaluing):
@@ -125,7 +124,7 @@ class NamedPoints(_Revaluing):
         named = self._command.named
         if named is None or named.recorded_at is None:
             return self._decided(self._command, {})
-        return self._decided(self._command, {one: (named.recorded_at, points) for one, points in named.points.items()})
+        return self._decided(self._command, dict.fromkeys(named.points, named.recorded_at))
 
 
 class CompetitionPoints(_Revaluing):
@@ -146,9 +145,9 @@ class CompetitionPoints(_Revaluing):
         await self._points.look_up(live_pool)
 
     def decide(self) -> tuple[Event, ...]:
-        given = self._points.given
-        caused = {sequence: points for sequence, (_, points) in given.items()}
-        return self._decided(replace(self._command, caused=caused), given)
+        caused = self._points.caused
+        its = caused.of(self._command.competition_id)
+        return self._decided(replace(self._command, caused=its), caused.recorded_at)
 
     def close(self) -> None:
         self._points.close()

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -20,18 +19,17 @@ from msgspec.structs import replace
 from api.desk.desk import Desk
 from api.desk.fingerprints import fingerprint
 from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
-from engine.domain.commands import CausedPoints, ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
-from engine.domain.counting import ExpiryTimes, LacksResults, TotalsOfResults, totals_of_named
+from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
+from engine.domain.counting import Caused, ExpiryTimes, LacksResults, TotalsOfResults, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
 from engine.domain.events import CompetitionAdded, Event, PointsAdded, PointsReversed, Recorded
-from engine.domain.judging import decide, decide_at
+from engine.domain.judging import decide
 from engine.domain.lines import rule_of
 from engine.domain.reversals import holds_others
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import ActorId, CompetitionId, Sequence
 from engine.log import import_runs, reading
 from engine.process.time_slices import in_time_slices
-from projections.board.board import Board
 from projections.live.given_results import read_results
 from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
@@ -115,7 +113,7 @@ class _Planning:
         LacksResults, and Conflict if a ranking is closed."""
         await self._desk.live_pool.make_current(self._live)
         self._since.clear()
-        caused = await _Caused.read(self._desk, self._live, self._added)
+        caused = await _caused(self._desk, self._live, self._added)
         for recorded in self._since:
             caused.take(recorded)
         self._changed = False
@@ -129,7 +127,7 @@ class _Planning:
                 raise
         return None if self._changed else planned
 
-    def _planned(self, caused: "_Caused") -> Steps[Undoing]:
+    def _planned(self, caused: Caused) -> Steps[Undoing]:
         added, board = self._added, self._live.board
         own = frozenset(added.points)
         voids, kept = [], []
@@ -151,7 +149,7 @@ class _Planning:
                     reversals.append(_reversal(sequence, points))
             yield
         taking_back: tuple[_TakingBack, ...] = (*reversals, *voids)
-        events = yield from _foreseen(self._live, taking_back, caused.recorded_at)
+        events = yield from _foreseen(self._live, taking_back, added.recorded_at | caused.recorded_at)
         return Undoing(
             name=self._name,
             commands=taking_back,
@@ -162,35 +160,16 @@ class _Planning:
         )
 
 
-class _Caused:
-    """The points of the competitions of an import, those that were undone included. `recorded_at`: the times of these,
-    and of the import's other points."""
-
-    def __init__(self, added: _Added) -> None:
-        self.recorded_at = added.recorded_at.copy()
-        self._points: dict[CompetitionId, dict[Sequence, PointsAdded]] = {}
-
-    @classmethod
-    async def read(cls, desk: Desk, live: LiveTournament, added: _Added) -> "_Caused":
-        """Reads the points up to the live's head."""
-        caused, upto = cls(added), live.head.sequence
-        pending = deque([(one, Sequence(0)) for one in sorted(added.competitions)])
-        while pending:
-            async with desk.database.connection() as connection:
-                events = await reading.points_of_competitions(connection, live.tournament_id, pending, upto)
-            for recorded in events:
-                caused.take(recorded)
-        return caused
-
-    def take(self, recorded: Recorded) -> None:
-        """Takes points that were recorded after those that have been taken."""
-        event = recorded.event
-        if isinstance(event, PointsAdded) and event.competition_id is not None:
-            self._points.setdefault(event.competition_id, {})[recorded.sequence] = event
-            self.recorded_at[recorded.sequence] = recorded.recorded_at
-
-    def of(self, competition_id: CompetitionId) -> CausedPoints:
-        return self._points.get(competition_id, {})
+async def _caused(desk: Desk, live: LiveTournament, added: _Added) -> Caused:
+    """The points of the competitions of an import up to the live's head."""
+    caused, upto = Caused(), live.head.sequence
+    pending = deque([(one, Sequence(0)) for one in sorted(added.competitions)])
+    while pending:
+        async with desk.database.connection() as connection:
+            events = await reading.points_of_competitions(connection, live.tournament_id, pending, upto)
+        for recorded in events:
+            caused.take(recorded)
+    return caused
 
 
 def _foreseen(
@@ -202,16 +181,10 @@ def _foreseen(
     for command in commands:
         points |= (command.caused or {}) if isinstance(command, VoidCompetition) else _named(command).points
         yield
-    judge: Callable[[Board, _TakingBack], Iterable[Event]] = decide
-    if live.expires:
-        given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
-        for sequence, its in points.items():
-            given[sequence] = recorded_at[sequence], its
-            yield
-        judge = partial(decide_at, times=ExpiryTimes(now=live.boundaries[0], given=given))
+    times = ExpiryTimes(now=live.boundaries[0], recorded_at=recorded_at) if live.expires else None
     decided: list[Event] = []
     for command in commands:
-        decided += judge(board, command)
+        decided += decide(board, command, times)
         yield
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
     rankings = {its.ranking_id for its in points.values()}

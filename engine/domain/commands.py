@@ -265,18 +265,14 @@ class ChangePublication(CommandBase, frozen=True, kw_only=True):
 
 Previewed = Revalue | ReversePoints
 """The commands whose effect can be shown before they are submitted."""
-
-Command = (
+OneEvent = (
     RenameTournament
     | ChangePresentation
     | RegisterCompetitor
-    | RegisterCompetitors
     | ChangeCompetitor
     | EraseCompetitor
     | AddCompetition
-    | AddCompetitions
     | ChangeCompetition
-    | ExpirePoints
     | CreateRanking
     | ModifyRanking
     | ChangeRankingInformation
@@ -284,13 +280,21 @@ Command = (
     | AddUnity
     | ChangeUnity
     | DeclareClassification
-    | AddPoints
-    | AddPointsToRankings
-    | Revalue
-    | ReversePoints
     | CloseRanking
     | ReopenRanking
     | ChangeVisibility
     | OrderRankings
     | ChangePublication
+)
+"""The commands that lead to one event, and are not about points."""
+
+Command = (
+    OneEvent
+    | RegisterCompetitors
+    | AddCompetitions
+    | AddPoints
+    | AddPointsToRankings
+    | ExpirePoints
+    | Revalue
+    | ReversePoints
 )

@@ -10,23 +10,20 @@ from typing import Final, Literal
 import msgspec
 
 from engine.domain import events
-from engine.domain.events import Delta, Total
+from engine.domain.commands import CausedPoints
+from engine.domain.events import Delta, Recorded, Total
 from engine.domain.lines import Line, Rule, part_of
 from engine.domain.state import ResultLine, ResultsState, State
 from engine.domain.steps import Steps
-from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-
-GivenPoints = Mapping[Sequence, tuple[datetime, events.PointsAdded]]
-"""Points, each with the time when it was recorded."""
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
 
 class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """What judging needs if points expire. `now`: in the state, everything due by then has expired. `given`: points
-    that the command may make count or stop counting.
-    """
+    """What judging needs if points expire. `now`: in the state, everything due by then has expired. `recorded_at`: of
+    the points that the command may make count or stop counting, by sequence."""
 
     now: datetime
-    given: GivenPoints = msgspec.field(default_factory=dict)
+    recorded_at: Mapping[Sequence, datetime] = {}
 
 
 class LacksResults(Exception):
@@ -42,6 +39,25 @@ TotalOf = tuple[UnityId, CompetitorId]
 TotalsOfResults = Mapping[TotalOf, Total]
 GivenBack = dict[TotalOf, list[ResultLine]]
 """Results that count after a change but not before."""
+
+
+class Caused:
+    """The points that competitions caused, undone ones included. `recorded_at`: when, by sequence."""
+
+    def __init__(self) -> None:
+        self.recorded_at: dict[Sequence, datetime] = {}
+        self._points: dict[CompetitionId, dict[Sequence, events.PointsAdded]] = {}
+
+    def take(self, recorded: Recorded) -> None:
+        """Takes the next event, if it gives points of a competition."""
+        event = recorded.event
+        if isinstance(event, events.PointsAdded) and event.competition_id is not None:
+            self._points.setdefault(event.competition_id, {})[recorded.sequence] = event
+            self.recorded_at[recorded.sequence] = recorded.recorded_at
+
+    def of(self, competition_id: CompetitionId) -> CausedPoints:
+        """The points that a competition caused."""
+        return self._points.get(competition_id, {})
 
 
 _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
@@ -64,7 +80,7 @@ def turned_by(rule: Rule, sequence: Sequence, points: events.PointsAdded, times:
     """The lines of these points that count by the rule. `times` None: no points expire."""
     if times is None:
         return Turned(sequence, points, [*rule.lines(sequence, _ANY_TIME, points)])
-    return Turned(sequence, points, [*rule.lines(sequence, times.given[sequence][0], points, times.now)])
+    return Turned(sequence, points, [*rule.lines(sequence, times.recorded_at[sequence], points, times.now)])
 
 
 def totals_after(

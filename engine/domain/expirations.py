@@ -3,14 +3,14 @@
 Pure. Each ranking gets one PointsExpired.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
 from engine.domain import events
 from engine.domain.counting import ExpiryTimes, GivenBack, TotalOf, closed_among, give_back, totals_of_named
 from engine.domain.errors import Conflict
-from engine.domain.events import Delta, Event
+from engine.domain.events import Delta, Event, Recorded
 from engine.domain.lines import Line, Rule, declared_date, rule_of
 from engine.domain.state import State
 from engine.domain.steps import Steps, finished
@@ -53,19 +53,22 @@ def _at_once(state: State, added: Iterable[Event], now: datetime) -> "_Sums":
 
 
 class Expiration:
-    """The expiry of points that expire by `until`. In the state, everything due by `now` has expired. A closed ranking
-    is one that is about to be reopened."""
+    """The expiry of points that expire in these rankings by `until`. In the state, everything due by `now` has expired.
+    A closed ranking is one that is about to be reopened."""
 
-    def __init__(self, state: State, now: datetime, until: datetime) -> None:
+    def __init__(self, state: State, now: datetime, until: datetime, ranking_ids: Container[RankingId]) -> None:
         self._now, self._until = now, until
+        self._ranking_ids = ranking_ids
         self._sums = _Sums(state, Rule.reopening)
 
-    def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:
-        """Takes an event's points, which may expire."""
-        rule = self._sums.rule(points.ranking_id)
-        for line in rule.lines(sequence, recorded_at, points):
-            if line.expires_at is not None and rule.by(self._now) < line.expires_at <= self._until:
-                self._sums.stop(points.ranking_id, line)
+    def take(self, recorded: Recorded) -> None:
+        """Takes an event, if it gives points in one of the rankings."""
+        event = recorded.event
+        if isinstance(event, events.PointsAdded) and event.ranking_id in self._ranking_ids:
+            rule = self._sums.rule(event.ranking_id)
+            for line in rule.of(recorded) if rule.expiries else ():
+                if line.expires_at is not None and rule.by(self._now) < line.expires_at <= self._until:
+                    self._sums.stop(event.ranking_id, line)
 
     def extend(self, until: datetime) -> None:
         """Goes on to the points that expire later, by `until`."""
@@ -91,17 +94,18 @@ class Redating:
     def _dated(self, rule: Rule) -> Rule:
         return rule.dating(self._competition_id, self._date)
 
-    def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:
-        """Takes an event's points of the competition."""
-        rule = self._sums.rule(points.ranking_id)
-        before = rule.lines(sequence, recorded_at, points, self._now)
-        after = self._dated(rule).lines(sequence, recorded_at, points, self._now)
-        counted = {(line.is_result, line.number): line for line in before}
-        for line in after:
+    def take(self, recorded: Recorded) -> None:
+        """Takes an event about points of the competition."""
+        if not isinstance(recorded.event, events.PointsAdded):
+            return
+        ranking_id = recorded.event.ranking_id
+        rule = self._sums.rule(ranking_id)
+        counted = {(line.is_result, line.number): line for line in rule.of(recorded, self._now)}
+        for line in self._dated(rule).of(recorded, self._now):
             if counted.pop((line.is_result, line.number), None) is None:
-                self._sums.start(points.ranking_id, sequence, line)
+                self._sums.start(ranking_id, recorded.sequence, line)
         for line in counted.values():
-            self._sums.stop(points.ranking_id, line)
+            self._sums.stop(ranking_id, line)
 
     def refuse_closed(self) -> None:
         """Raises Conflict if such points are in a closed ranking."""

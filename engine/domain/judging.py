@@ -1,6 +1,6 @@
 """How commands are judged: the events that each leads to in the current state of a tournament.
 
-    decide(state, command) → events      raises a Refusal, or IdTaken
+    decide(state, command, times) → events      raises a Refusal, IdTaken, or LacksResults
 
 Pure: a function of its arguments only. It reads only the parts of the state that the protocols in `state.py` name.
 `faults.py` finds faults of fields, and `counting.py` decides which points count. `reversals.py` and `expirations.py`
@@ -67,91 +67,24 @@ _T = TypeVar("_T")
 _N = TypeVar("_N", str, str | None, str | UnsetType)
 
 
-def decide(state: State, command: Command) -> tuple[Event, ...]:
-    """The events that `command` leads to in `state`: all of them are recorded, or none.
+def decide(state: State, command: Command, times: ExpiryTimes | None = None) -> tuple[Event, ...]:
+    """The events that `command` leads to in `state`: all of them are recorded, or none. `times`: where points expire,
+    those that the command expires, or makes count again, are among them; None: none expire. (What expires with another
+    date or a reopening may be much, so `projections/live/due.py` sums it before.)
 
     Raises NotFound if it addresses something that does not exist; Conflict if the current state forbids it: whether a
     ranking is open, closed or hidden, a competition voided, points undone, or the tournament published or frozen;
     Forbidden if it is about the event of another sender; Unacceptable with every fault of its fields, or if it would
-    exceed a limit; IdTaken if an id that it carries exists already.
+    exceed a limit; IdTaken if an id that it carries exists already; LacksResults if results must be read first.
     """
+    if times is not None and isinstance(command, commands.AddPoints | commands.AddPointsToRankings):
+        added = decide(state, command)
+        return *added, *expired_at_once(state, command.competition_id, added, times)
     match command:
         case commands.AddPoints():
             return (_add_points(state, command),)
         case commands.AddPointsToRankings():
             return _add_points_to_rankings(state, command)
-        case commands.RegisterCompetitor():
-            _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
-            return (register_competitor(state, command),)
-        case commands.RegisterCompetitors():
-            return _register_competitors(state, command)
-        case commands.ChangeCompetitor():
-            return (_change_competitor(state, command),)
-        case commands.EraseCompetitor():
-            if existing(state.competitors, "competitor", command.competitor_id).erased:
-                raise Conflict(f"Competitor {command.competitor_id} is already erased.")
-            return (events.CompetitorErased(competitor_id=command.competitor_id),)
-        case commands.AddCompetition():
-            _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
-            return (add_competition(state, command),)
-        case commands.AddCompetitions():
-            return _add_competitions(state, command)
-        case commands.ChangeCompetition():
-            return (_change_competition(state, command),)
-        case commands.ExpirePoints():
-            return ()  # those that are due are summed before: see `projections/live/due.py`
-        case commands.CreateRanking():
-            return (_create_ranking(state, command),)
-        case commands.ModifyRanking():
-            return (_modify_ranking(state, command),)
-        case commands.ChangeRankingInformation():
-            return (_change_ranking_information(state, command),)
-        case commands.ChangeParticipants():
-            return (_change_participants(state, command),)
-        case commands.AddUnity():
-            return (_add_unity(state, command),)
-        case commands.ChangeUnity():
-            return (_change_unity(state, command),)
-        case commands.DeclareClassification():
-            return (_declare_classification(state, command),)
-        case commands.VoidCompetition():
-            return void_competition(state, command)
-        case commands.UnvoidCompetition():
-            return unvoid_competition(state, command)
-        case commands.StrikeCompetitors() | commands.UnstrikeCompetitors():
-            return strike_competitors(state, command)
-        case commands.ReversePoints():
-            return reverse_points(state, command)
-        case commands.CloseRanking():
-            if existing(state.rankings, "ranking", command.ranking_id).closed_at is not None:
-                raise Conflict(f"Ranking {command.ranking_id} is already closed.")
-            return (events.RankingClosed(ranking_id=command.ranking_id),)
-        case commands.ReopenRanking():
-            if existing(state.rankings, "ranking", command.ranking_id).closed_at is None:
-                raise Conflict(f"Ranking {command.ranking_id} is already open.")
-            return (events.RankingReopened(ranking_id=command.ranking_id),)
-        case commands.ChangeVisibility():
-            return (_change_visibility(state, command),)
-        case commands.OrderRankings():
-            return (_order_rankings(state, command),)
-        case commands.ChangePublication():
-            return (_change_publication(state.publication, command),)
-        case commands.RenameTournament():
-            refuse_if_any(name_faults("name", command.name))
-            return (events.TournamentRenamed(name=command.name.strip()),)
-        case commands.ChangePresentation():
-            return (_change_presentation(command),)
-        case _:
-            assert_never(command)
-
-
-def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event, ...]:
-    """As `decide`, where points expire: points that the command expires, or makes count again, are recorded with it.
-    What expires with another date or a reopening may be much, so `projections/live/due.py` sums it before."""
-    match command:
-        case commands.AddPoints() | commands.AddPointsToRankings():
-            added = decide(state, command)
-            return *added, *expired_at_once(state, command.competition_id, added, times)
         case commands.VoidCompetition():
             return void_competition(state, command, times)
         case commands.UnvoidCompetition():
@@ -160,8 +93,59 @@ def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event
             return strike_competitors(state, command, times)
         case commands.ReversePoints():
             return reverse_points(state, command, times)
+        case commands.RegisterCompetitors():
+            return _register_competitors(state, command)
+        case commands.AddCompetitions():
+            return _add_competitions(state, command)
+        case commands.ExpirePoints():
+            return ()  # those that are due are summed before: see `projections/live/due.py`
         case _:
-            return decide(state, command)
+            return (_event_of(state, command),)
+
+
+def _event_of(state: State, command: commands.OneEvent) -> Event:
+    match command:
+        case commands.RegisterCompetitor():
+            _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
+            return register_competitor(state, command)
+        case commands.ChangeCompetitor():
+            return _change_competitor(state, command)
+        case commands.EraseCompetitor():
+            return _erase_competitor(state, command)
+        case commands.AddCompetition():
+            _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
+            return add_competition(state, command)
+        case commands.ChangeCompetition():
+            return _change_competition(state, command)
+        case commands.CreateRanking():
+            return _create_ranking(state, command)
+        case commands.ModifyRanking():
+            return _modify_ranking(state, command)
+        case commands.ChangeRankingInformation():
+            return _change_ranking_information(state, command)
+        case commands.ChangeParticipants():
+            return _change_participants(state, command)
+        case commands.AddUnity():
+            return _add_unity(state, command)
+        case commands.ChangeUnity():
+            return _change_unity(state, command)
+        case commands.DeclareClassification():
+            return _declare_classification(state, command)
+        case commands.CloseRanking() | commands.ReopenRanking():
+            return _close_or_reopen(state, command)
+        case commands.ChangeVisibility():
+            return _change_visibility(state, command)
+        case commands.OrderRankings():
+            return _order_rankings(state, command)
+        case commands.ChangePublication():
+            return _change_publication(state.publication, command)
+        case commands.RenameTournament():
+            refuse_if_any(name_faults("name", command.name))
+            return events.TournamentRenamed(name=command.name.strip())
+        case commands.ChangePresentation():
+            return _change_presentation(command)
+        case _:
+            assert_never(command)
 
 
 def _add_points(state: State, command: commands.AddPoints) -> Event:
@@ -260,12 +244,11 @@ def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Faul
         if len(deltas) > DELTAS_MAX:
             return [Fault("participants_delta", f"must contain at most {DELTAS_MAX} deltas")]
         enrolled = ranking.participants.lookup()
-    unities = ranking.unities
     faults: list[Fault] = []
     for delta in deltas:
         if delta.competitor_id not in enrolled:
             faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))
-        if delta.unity_id not in unities:
+        if delta.unity_id not in ranking.unities:
             faults.append(Fault("participants_delta", f"unity {delta.unity_id} is not in this ranking"))
         if not -DELTA_MAX <= delta.amount <= DELTA_MAX:
             most = RESULT_MAX if delta.unity_id in ranking.of_results else DELTA_MAX
@@ -319,6 +302,12 @@ def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Even
     ]
     refuse_if_any(faults)
     return naming(command)
+
+
+def _erase_competitor(state: State, command: commands.EraseCompetitor) -> Event:
+    if existing(state.competitors, "competitor", command.competitor_id).erased:
+        raise Conflict(f"Competitor {command.competitor_id} is already erased.")
+    return events.CompetitorErased(competitor_id=command.competitor_id)
 
 
 def naming(command: commands.RegisterCompetitor | commands.ChangeCompetitor) -> events.Naming:
@@ -533,6 +522,13 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
     ]
     refuse_if_any(faults)
     return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=command.criteria)
+
+
+def _close_or_reopen(state: State, command: commands.CloseRanking | commands.ReopenRanking) -> Event:
+    ranking_id, closes = command.ranking_id, isinstance(command, commands.CloseRanking)
+    if (existing(state.rankings, "ranking", ranking_id).closed_at is not None) == closes:
+        raise Conflict(f"Ranking {ranking_id} is already {'closed' if closes else 'open'}.")
+    return events.RankingClosed(ranking_id=ranking_id) if closes else events.RankingReopened(ranking_id=ranking_id)
 
 
 def _change_visibility(state: State, command: commands.ChangeVisibility) -> Event:

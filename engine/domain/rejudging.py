@@ -76,43 +76,12 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
     """The event that judging returns for the command behind `event`. Raises a Refusal, and IdTaken."""
     match event:
         case events.PointsAdded():  # first, because most events are these
-            if event.part is not None and event.part[0] > event.part[1]:
-                raise Conflict(f"There is no part {event.part[0]} of {event.part[1]}.")
-            if event.results:
-                return _decided_with_results(state, event)
-            if refuse_points(state, event) and any(
-                delta.unity_id in state.rankings[event.ranking_id].of_results for delta in event.deltas
-            ):
-                raise Conflict("It adds deltas in a unity that counts results.")
-            if event.reason is None:
-                return event
-            return msgspec.structs.replace(event, reason=event.reason.strip())
+            return _decided_points(state, event)
         case events.PointsReversed():
-            if event.competition_id is not None:
-                existing(state.competitions, "competition", event.competition_id)
-            elif event.undone is None:
-                raise Conflict("It names no competition, and undoes nothing.")
-            ranking = existing(state.rankings, "ranking", event.ranking_id)
-            if ranking.closed_at is not None:
-                raise Conflict(f"Ranking {event.ranking_id} is closed.")
-            if event.reverses >= sequence:
-                raise Conflict(f"Event {event.reverses} is not before it.")
-            if event.undone is not None and event.struck is not None:
-                raise Conflict("It names two causes.")
-            if event.undone is not None and event.undone == (event.reverses in ranking.undone):
-                raise Conflict(f"Event {event.reverses} is already undone, or not undone.")
-            _refuse_mixed(ranking, event)
+            _refuse_reversal(state, sequence, event)
             return event
         case events.PointsExpired():
-            if not events.changed_by(event):
-                raise Conflict("It expires no points.")
-            ranking = existing(state.rankings, "ranking", event.ranking_id)
-            if ranking.closed_at is not None:
-                raise Conflict(f"Ranking {event.ranking_id} is closed.")
-            for line in events.changed_by(event):
-                if existing(ranking.unities, "unity", line.unity_id).expiry is None:
-                    raise Conflict(f"Points of unity {line.unity_id} do not expire.")
-            _refuse_mixed(ranking, event)
+            _refuse_expiry(state, event)
             return event
         case events.TournamentOpened():
             _refuse_opening(sequence, event)
@@ -132,8 +101,53 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
     return decide(state, _command(sequence, event))[0]
 
 
-def _refuse_mixed(ranking: RankingState, event: events.PointsReversed | events.PointsExpired) -> None:
-    """Raises Conflict if it has deltas in a unity that counts results, or totals in one that does not."""
+def _decided_points(state: State, event: events.PointsAdded) -> Event:
+    if event.part is not None and event.part[0] > event.part[1]:
+        raise Conflict(f"There is no part {event.part[0]} of {event.part[1]}.")
+    if event.results:
+        asked = commands.AddPoints(
+            ranking_id=event.ranking_id,
+            deltas=(*event.deltas, *event.results),
+            competition_id=event.competition_id,
+            reason=event.reason,
+        )
+        return msgspec.structs.replace(decide(state, asked)[0], part=event.part)
+    if refuse_points(state, event) and any(
+        delta.unity_id in state.rankings[event.ranking_id].of_results for delta in event.deltas
+    ):
+        raise Conflict("It adds deltas in a unity that counts results.")
+    return event if event.reason is None else msgspec.structs.replace(event, reason=event.reason.strip())
+
+
+def _refuse_reversal(state: State, sequence: Sequence, event: events.PointsReversed) -> None:
+    if event.competition_id is not None:
+        existing(state.competitions, "competition", event.competition_id)
+    elif event.undone is None:
+        raise Conflict("It names no competition, and undoes nothing.")
+    ranking = _ranking_of(state, event)
+    if event.reverses >= sequence:
+        raise Conflict(f"Event {event.reverses} is not before it.")
+    if event.undone is not None and event.struck is not None:
+        raise Conflict("It names two causes.")
+    if event.undone is not None and event.undone == (event.reverses in ranking.undone):
+        raise Conflict(f"Event {event.reverses} is already undone, or not undone.")
+
+
+def _refuse_expiry(state: State, event: events.PointsExpired) -> None:
+    if not events.changed_by(event):
+        raise Conflict("It expires no points.")
+    ranking = _ranking_of(state, event)
+    for line in events.changed_by(event):
+        if existing(ranking.unities, "unity", line.unity_id).expiry is None:
+            raise Conflict(f"Points of unity {line.unity_id} do not expire.")
+
+
+def _ranking_of(state: State, event: events.PointsReversed | events.PointsExpired) -> RankingState:
+    """The ranking of the event. Raises Conflict if it is closed, or if the event has deltas in a unity that counts
+    results, or totals in one that does not."""
+    ranking = existing(state.rankings, "ranking", event.ranking_id)
+    if ranking.closed_at is not None:
+        raise Conflict(f"Ranking {event.ranking_id} is closed.")
     for delta in event.deltas:
         existing(ranking.unities, "unity", delta.unity_id)
         if delta.unity_id in ranking.of_results:
@@ -141,16 +155,7 @@ def _refuse_mixed(ranking: RankingState, event: events.PointsReversed | events.P
     for total in event.totals:
         if total.unity_id not in ranking.of_results:
             raise Conflict(f"Unity {total.unity_id} counts no results.")
-
-
-def _decided_with_results(state: State, event: events.PointsAdded) -> Event:
-    asked = commands.AddPoints(
-        ranking_id=event.ranking_id,
-        deltas=(*event.deltas, *event.results),
-        competition_id=event.competition_id,
-        reason=event.reason,
-    )
-    return msgspec.structs.replace(decide(state, asked)[0], part=event.part)
+    return ranking
 
 
 def _command(sequence: Sequence, event: Event) -> Command:

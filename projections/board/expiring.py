@@ -6,18 +6,9 @@ Pure.
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from engine.domain.events import PointsAdded, Recorded
 from engine.domain.lines import rule_of
 from engine.domain.terms import CompetitionId, RankingId
 from projections.board.board import Board, Competition
-
-
-def expiring_points(board: Board, recorded: Recorded, ranking_ids: Collection[RankingId]) -> PointsAdded | None:
-    """The points of an event that may expire in one of these rankings."""
-    event = recorded.event
-    if not isinstance(event, PointsAdded) or event.ranking_id not in ranking_ids:
-        return None
-    return event if board.rankings[event.ranking_id].special else None
 
 
 def expiring_intervals(

@@ -6,11 +6,10 @@ the voiding may still be judged, even if its client has disconnected.
 """
 
 from abc import ABC, abstractmethod
-from datetime import datetime
 
-from engine.domain.counting import GivenPoints
-from engine.domain.events import PointsAdded, Recorded
-from engine.domain.terms import CompetitionId, Sequence
+from engine.domain.counting import Caused
+from engine.domain.events import Points, Recorded
+from engine.domain.terms import CompetitionId
 from engine.process.time_slices import TimeSlice
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -57,11 +56,11 @@ class PointsFollower(ABC):
 
     def _look_at(self, recorded: Recorded) -> None:
         event = recorded.event
-        if isinstance(event, PointsAdded) and event.competition_id == self.competition_id:
+        if isinstance(event, Points) and event.competition_id == self.competition_id:
             self._take(recorded, event)
 
     @abstractmethod
-    def _take(self, recorded: Recorded, points: PointsAdded) -> None: ...
+    def _take(self, recorded: Recorded, points: Points) -> None: ...
 
 
 class CausedPointsFollower(PointsFollower):
@@ -69,13 +68,13 @@ class CausedPointsFollower(PointsFollower):
 
     def __init__(self, live: LiveTournament, competition_id: CompetitionId) -> None:
         super().__init__(live, competition_id)
-        self._given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
+        self._caused = Caused()
 
     @property
-    def given(self) -> GivenPoints:
+    def caused(self) -> Caused:
         """The points up to the live's head. Call `look_up` first."""
         assert self.is_read
-        return self._given
+        return self._caused
 
-    def _take(self, recorded: Recorded, points: PointsAdded) -> None:
-        self._given[recorded.sequence] = recorded.recorded_at, points
+    def _take(self, recorded: Recorded, points: Points) -> None:
+        self._caused.take(recorded)

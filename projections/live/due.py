@@ -12,7 +12,6 @@ from engine.domain.counting import LacksResults
 from engine.domain.events import (
     Event,
     Points,
-    PointsAdded,
     RankingClosed,
     RankingReopened,
     Recorded,
@@ -23,7 +22,7 @@ from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice, in_chunks, in_time_slices
-from projections.board.expiring import dated_between, expiring_intervals, expiring_points
+from projections.board.expiring import dated_between, expiring_intervals
 from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.live.caused import PointsFollower
 from projections.live.given_results import read_results
@@ -61,7 +60,8 @@ class DuePoints:
             began, expiration = before.until, before._expiration
             expiration.extend(self.until)
         else:
-            began, expiration = live.expired_until, Expiration(live.board, live.boundaries[0], self.until)
+            began = live.expired_until
+            expiration = Expiration(live.board, live.boundaries[0], self.until, open_ones)
         self._expiration = expiration
         await _take_all(expiration, _given_between(live, live_pool, began, self.until, open_ones))
         while live.head == head:
@@ -92,8 +92,9 @@ class ReopenedPoints:
     async def look_up(self, live_pool: LivePool) -> None:
         """Reads and sums the points. Raises as `DuePoints.look_up`."""
         live, tries = self._live, Tries()
-        began, expiration = live.expired_until, Expiration(live.board, self._until, self._until)
-        await _take_all(expiration, _given_between(live, live_pool, began, self._until, [self._ranking_id]))
+        its = [self._ranking_id]
+        began, expiration = live.expired_until, Expiration(live.board, self._until, self._until, its)
+        await _take_all(expiration, _given_between(live, live_pool, began, self._until, its))
         while not self._stale:
             if (decided := await _decided(expiration, live, live_pool)) is not None:
                 self.events = decided
@@ -164,18 +165,18 @@ class RedatedPoints(PointsFollower):
             self._outdated |= bool(event.results or event.totals)
         super()._follow(recorded)
 
-    def _take(self, recorded: Recorded, points: PointsAdded) -> None:
+    def _take(self, recorded: Recorded, points: Points) -> None:
         self._outdated = True
         if points.results:
             self._with_results.add(points.ranking_id)
-        self._redating.take(recorded.sequence, recorded.recorded_at, points)
+        self._redating.take(recorded)
 
 
-async def _take_all(expiration: Expiration, given: AsyncIterator[tuple[Recorded, PointsAdded]]) -> None:
+async def _take_all(expiration: Expiration, given: AsyncIterator[Recorded]) -> None:
     """Passes all points to the expiration, with pauses for other work."""
     time_slice = TimeSlice()
-    async for recorded, points in given:
-        expiration.take(recorded.sequence, recorded.recorded_at, points)
+    async for recorded in given:
+        expiration.take(recorded)
         if time_slice.over:
             await time_slice.give_way()
 
@@ -193,18 +194,17 @@ async def _decided(
 
 async def _given_between(
     live: LiveTournament, live_pool: LivePool, began: datetime, until: datetime, ranking_ids: Collection[RankingId]
-) -> AsyncIterator[tuple[Recorded, PointsAdded]]:
-    """All points in these rankings, up to the live's head, that may expire after `began` and by `until`; each once:
-    those of competitions with a declared date by that, the others by when they were recorded."""
+) -> AsyncIterator[Recorded]:
+    """Events up to the live's head, with all points that may expire in these rankings after `began` and by `until`;
+    each once: those of competitions with a declared date by that, the others by when they were recorded."""
     upto = live.head.sequence
     for after, by in expiring_intervals(live.board, began, until, ranking_ids):
         walk = in_chunks(live.board.competitions.walk(), WALK_CHUNK_ITEMS)
         dated = [one async for some in walk for one in dated_between(some, after, by)]
         async for recorded in live_pool.recorded_between(live, after, by, upto):
-            points = expiring_points(live.board, recorded, ranking_ids)
-            if points is not None and declared_date(live.board, points.competition_id) is None:
-                yield recorded, points
+            points = recorded.event
+            if isinstance(points, Points) and declared_date(live.board, points.competition_id) is None:
+                yield recorded
         pending = deque((one, Sequence(0)) for one in dated)
         async for recorded in live_pool.points_of_competitions(live, pending, upto):
-            if (points := expiring_points(live.board, recorded, ranking_ids)) is not None:
-                yield recorded, points
+            yield recorded

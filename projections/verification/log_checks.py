@@ -33,7 +33,7 @@ from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
 from engine.log import digest, heads, reading
 from engine.process.time_slices import in_chunks
-from projections.board.expiring import dated_between, expiring_intervals, expiring_points
+from projections.board.expiring import dated_between, expiring_intervals
 from projections.board.results import Results, note_given
 from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.verification.block_checks import Blocks
@@ -204,8 +204,7 @@ class LogChecks:
             case CompetitionChanged() if cause.started_at is not UNSET:
                 back = Redating(board, cause.competition_id, found.before, boundary)
                 async for recorded in reading.points_of(self._connection, tournament_id, cause.competition_id, upto):
-                    if isinstance(recorded.event, PointsAdded):
-                        back.take(recorded.sequence, recorded.recorded_at, recorded.event)
+                    back.take(recorded)
                 return {one: (signed(-1, deltas), named) for one, (deltas, named) in back.lines().items()}
             case RankingReopened():
                 began, rankings = min(boundary, found.before or boundary), [cause.ranking_id]
@@ -214,10 +213,9 @@ class LogChecks:
                 rankings = [one for one, ranking in board.rankings.items() if ranking.closed_at is None]
             case _:
                 return {}
-        expiration = Expiration(board, began, boundary)
+        expiration = Expiration(board, began, boundary, rankings)
         async for recorded in self._given_between(began, boundary, rankings, upto):
-            if (points := expiring_points(board, recorded, rankings)) is not None:
-                expiration.take(recorded.sequence, recorded.recorded_at, points)
+            expiration.take(recorded)
         return expiration.lines()
 
     async def _given_between(
