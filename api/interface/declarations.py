@@ -36,10 +36,11 @@ class Declared(Struct, frozen=True):
 
 
 class Enveloped(Declared, frozen=True, kw_only=True):
-    """An operation with an envelope. `fields`: those of its query."""
+    """An operation with an envelope. `fields`: those of its query. `example`: values of those that it needs."""
 
     answer: Answer
     fields: Fields = ()
+    example: Mapping[str, Any] = {}
 
 
 class Read(Enveloped, frozen=True, kw_only=True):
@@ -99,7 +100,7 @@ class Write(Struct, frozen=True):
     """Changes something. `command` is made of the ids of the path, of a fresh id for each of `new_ids`, and of the
     form's `fields`. `render` shows what the first event that the command led to has made or changed; with
     `shows_all`, what all of them have. `new_ids` says what the command and the event call each id, by its key in a
-    minimal answer. `many`: it can create several at once."""
+    minimal answer. `many`: it can create several at once. `example`: values of fields that are accepted, as in JSON."""
 
     method: str
     path: str
@@ -113,6 +114,7 @@ class Write(Struct, frozen=True):
     scope: Scope = Scope.WRITE
     many: Many | None = None
     shows_all: bool = False
+    example: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
         force_setattr(self, "fields", fields_of(self.command, self.fields))

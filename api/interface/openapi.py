@@ -19,6 +19,7 @@ from api.interface.declarations import (
     IDEMPOTENCY_KEY_PATTERN,
     TOURNAMENT,
     Action,
+    Enveloped,
     Operation,
     Preview,
     Read,
@@ -93,7 +94,7 @@ def described() -> Document:
         if "description" in schema:  # a docstring, with the line breaks of the source
             schema["description"] = " ".join(schema["description"].split())
     schemas["Deltas"] = references[-1]
-    schemas["Deltas"] |= {"minItems": 1, "examples": [_DELTAS_EXAMPLE]}
+    schemas["Deltas"] |= {"minItems": 1}
     schemas["RankingsDeltas"] = references[-2]
     schemas["RankingsDeltas"] |= {"minItems": 1}
     schemas["Criteria"] = references[-3]
@@ -230,7 +231,7 @@ def _described(operation: Operation, answer: str) -> Document:
         statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
         statuses += problems.OF_RECALLED_PREVIEWS if isinstance(operation, Recall) and operation.previews else ()
         statuses += problems.OF_JUDGED_QUESTIONS if isinstance(operation, Read | Recall) and operation.judged else ()
-        parameters += map(_of_query, operation.fields)
+        parameters += _of_queries(operation)
     if isinstance(operation, Read | Recall):
         done["headers"] = _ETAG
         responses["304"] = _UNCHANGED
@@ -263,7 +264,7 @@ def _of_public(read: PublicRead, answer: str) -> Document:
         "summary": read.summary,
         "description": _FOR_ALL,
         "security": [],
-        "parameters": [*_of_path(read.path), *map(_of_query, read.fields)],
+        "parameters": [*_of_path(read.path), *_of_queries(read)],
         "responses": {"200": done, "304": _UNCHANGED} | _refusals(sorted(statuses)),
     }
 
@@ -349,9 +350,6 @@ _MINIMAL: Final = {(): "Done", ("id",): "Made", ("id", "unity_id"): "MadeRanking
 _IDS: Final[Document] = {"type": "array", "items": FROM_1.schema, "minItems": 1, "maxItems": ITEMS_MAX}
 
 
-_DELTAS_EXAMPLE: Final = [{"competitor_id": 7, "unities": [{"unity_id": 8, "delta": 3}]}]
-
-
 def _minimal(names: Iterable[str]) -> Document:
     """The schema of a minimal answer that names these."""
     properties: Document = {"status": {"type": "integer"}, "message": {"type": "string"}}
@@ -365,6 +363,13 @@ def _of_path(path: str) -> list[Document]:
     return [
         {"name": "tournament", "in": "path", "required": True, "schema": slug},
         *({"name": name, "in": "path", "required": True, "schema": FROM_1.schema} for name in names),
+    ]
+
+
+def _of_queries(read: Enveloped) -> list[Document]:
+    return [
+        _of_query(field) | ({"example": read.example[field.name]} if field.name in read.example else {})
+        for field in read.fields
     ]
 
 
@@ -384,7 +389,8 @@ def _of_query(field: Field) -> Document:
 def _body(operation: Write) -> Document:
     schemas: list[Document] = [{"$ref": SCHEMAS + name} for name in _bodies(operation)]
     schema = schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
-    return {"required": any(field.required for field in operation.fields), "content": {JSON: {"schema": schema}}}
+    content = {"schema": schema, "example": operation.example}
+    return {"required": any(field.required for field in operation.fields), "content": {JSON: content}}
 
 
 def _bodies(operation: Write) -> dict[str, Document]:

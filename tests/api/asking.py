@@ -1,4 +1,4 @@
-"""Asks for every operation: a form that each accepts, what nobody has, and what a refusal looks like."""
+"""Asks for every operation by its example; what nobody has, and what a refusal looks like."""
 
 import json
 import re
@@ -20,50 +20,11 @@ from tests.service import (
     Season,
     deltas,
     listed,
-    rankings_deltas,
 )
 
 NOWHERE = "there-is-no-such-tournament"
 NOBODY = 2**62
 """An id that nothing has."""
-ACCEPTED: dict[str, Callable[[Season], Form]] = {
-    "PUT rankings/{ranking_id}/add.json": lambda s: {"participants_delta": deltas((s.ids[0], s.unity_id, 3))},
-    "PUT points.json": lambda s: {"rankings_delta": rankings_deltas({s.ranking_id: deltas((s.ids[0], s.unity_id, 3))})},
-    "POST rankings.json": lambda s: {"name": "Cup", "main_unity_name": "points", "participants": listed(s.ids)},
-    "PUT rankings/{ranking_id}.json": lambda s: {"main_unity_name": "score", "participants": listed(s.ids[1:])},
-    "PUT rankings/{ranking_id}/participants.json": lambda s: {"add": s.ids[0], "remove": s.ids[1]},
-    "PUT rankings/{ranking_id}/information.json": lambda _: {"name": "Season 2026"},
-    "PUT rankings/{ranking_id}/unities/{unity_id}.json": lambda _: {"sort": "ASC"},
-    "PUT rankings/{ranking_id}/classification.json": lambda s: {"criteria": json.dumps([{"unity": s.unity_id}])},
-    "POST competitions.json": lambda _: {"group_id": 1},
-    "POST competitors.json": lambda _: {"name": "Dan"},
-    "PUT competitors/{competitor_id}.json": lambda _: {"name": "Dan"},
-    "PUT competitors/{competitor_id}/erase.json": lambda _: {},
-    "PUT competitions/{competition_id}.json": lambda _: {"location": "Hall 2"},
-    "POST rankings/{ranking_id}/unities.json": lambda _: {"name": "goals"},
-    "PUT rankings/{ranking_id}/close.json": lambda _: {},
-    "PUT rankings/{ranking_id}/reopen.json": lambda _: {},
-    "PUT competitions/{competition_id}/void.json": lambda _: {},
-    "PUT competitions/{competition_id}/unvoid.json": lambda _: {},
-    "PUT rankings/{ranking_id}/visibility.json": lambda _: {"hidden": "true"},
-    "PUT rankings.json": lambda s: {"order": f"{s.closed_ranking_id},{s.ranking_id}"},
-    "PUT tournament.json": lambda _: {"name": "Summer Open"},
-    "PUT presentation.json": lambda _: {"zone": "Europe/Berlin"},
-    "PUT publication.json": lambda _: {"published": "true"},
-    "PUT competitions/{competition_id}/strike.json": lambda s: {"competitors": s.ids[0]},
-    "PUT competitions/{competition_id}/unstrike.json": lambda s: {"competitors": s.ids[1]},
-    "PUT rankings/{ranking_id}/reverse.json": lambda s: {"sequence": s.added},
-}
-"""Of each operation that changes something, a form that is accepted."""
-ASKED: dict[str, Callable[[Season], Form]] = {
-    "GET rankings/{ranking_id}/explain.json": lambda s: {"competitor": s.ids[0]},
-    "GET rankings/{ranking_id}/expiring.json": lambda _: {"until": "2999-01-01"},
-    "GET competitions/{competition_id}/strike.json": lambda s: {"competitors": s.ids[0]},
-    "GET competitions/{competition_id}/unstrike.json": lambda s: {"competitors": s.ids[1]},
-    "GET rankings/{ranking_id}/reverse.json": lambda s: {"sequence": s.added},
-}
-"""Of each operation that cannot be asked without one, a query."""
-
 TAGGED = [name for name, operation in BY_NAME.items() if isinstance(operation, Read)]
 READS = [name for name, operation in BY_NAME.items() if not isinstance(operation, Write)]
 WRITES = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
@@ -91,9 +52,21 @@ def path_of(name: str, season: Season) -> str:
     )
 
 
-def query_of(name: str, season: Season) -> str:
+def text_of(value: object) -> str:
+    """What a form or a query has for a value of JSON."""
+    if isinstance(value, list) and not any(isinstance(item, dict) for item in value):
+        return ",".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def example_of(name: str) -> dict[str, object]:
+    """That of the operation, as a form or a query has it: what `with_points` accepts."""
+    return {field: text_of(value) for field, value in BY_NAME[name].example.items()} if name in BY_NAME else {}
+
+
+def query_of(name: str) -> str:
     """The query of an operation, with its question mark; empty where it needs none."""
-    return f"?{urlencode(ASKED[name](season))}" if name in ASKED else ""
+    return "?" + urlencode(example) if (example := example_of(name)) else ""
 
 
 async def ask(
@@ -102,9 +75,8 @@ async def ask(
     """Has `client` send what is accepted."""
     path = path_of(name, season)
     if name in READS:
-        return await client.get(path + query_of(name, season), headers)
-    form = dict(ACCEPTED[name](season)) | more
-    return await (client.post if name.startswith("POST") else client.put)(path, form, headers)
+        return await client.get(path + query_of(name), headers)
+    return await (client.post if name.startswith("POST") else client.put)(path, example_of(name) | more, headers)
 
 
 def keyed(key: str) -> dict[str, str]:

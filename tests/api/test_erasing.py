@@ -111,7 +111,7 @@ async def answers(season: Season, board: Board) -> dict[str, bytes]:
     """What each path says, for the public too, and of earlier moments where one can be asked for."""
     asked: dict[str, tuple[Any, str]] = {}
     for name in READS:
-        path = path_of(name, season) + query_of(name, season)
+        path = path_of(name, season) + query_of(name)
         asked[name] = season.client, path
         if "standings.json" in path and "rankings/" in path:
             asked |= {f"{name} at {n}": (season.client, f"{path}?at_sequence={n}") for n in (10, 15)}

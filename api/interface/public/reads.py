@@ -166,6 +166,7 @@ def _public(recall: Recall, public: Public) -> PublicRead:
         answer=public_answer_of(recall.answer.key, kind_of(recall.question)),
         render=named,
         fields=tuple([field for field in recall.fields if field.name != "actor"]),
+        example=recall.example,
     )
 
 

@@ -97,5 +97,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             Field("criteria", json_text(_criteria, {"$ref": "#/components/schemas/Criteria"}), _ABOUT, required=True),
         ),
+        example={"criteria": [{"unity": 5}]},
     ),
 )

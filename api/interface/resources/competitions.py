@@ -325,6 +325,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         ),
         new_ids={"id": "competition_id"},
         many=Many(AddCompetitions, Answer("competitions", AddedCompetitionsShape, "added"), render_competitions),
+        example={"group_id": 1},
     ),
     Write(
         "PUT",
@@ -335,5 +336,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("competition", CompetitionShape),
         render=render_competition,
         fields=(_STARTED_AT, _LOCATION, _RESULT, _WINNER),
+        example={"location": "Hall 2"},
     ),
 )

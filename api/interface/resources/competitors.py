@@ -299,6 +299,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(Field("name", NAME, _NAME, required=True), *_MORE),
         new_ids={"id": "competitor_id"},
         many=Many(RegisterCompetitors, Answer("competitors", RegisteredCompetitorsShape, "added"), render_competitors),
+        example={"name": "Dan"},
     ),
     Write(
         "PUT",
@@ -309,5 +310,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("competitor", CompetitorShape),
         render=render_competitor,
         fields=(Field("name", NAME, _NAME), *_MORE),
+        example={"name": "Dan"},
     ),
 )

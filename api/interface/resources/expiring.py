@@ -26,5 +26,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             *WINDOW_FIELDS,
         ),
         judged=True,
+        example={"until": "2999-01-01"},
     ),
 )

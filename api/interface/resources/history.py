@@ -74,5 +74,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("limit", count(STEPS_DEFAULT, STEPS_MAX), "steps"),
         ),
         judged=True,
+        example={"competitor": 1},
     ),
 )

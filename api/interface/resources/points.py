@@ -229,6 +229,8 @@ _SEQUENCE: Final = Field(
 _REVERSE: Final = "rankings/{ranking_id}/reverse.json"
 _REASON: Final = Field("reason", SHORT, "what they are for, in words; history and explanations show it")
 
+_DELTAS_EXAMPLE: Final = [{"competitor_id": 1, "unities": [{"unity_id": 5, "delta": 3}]}]
+
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
@@ -250,6 +252,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             _COMPETITION_ID,
             _REASON,
         ),
+        example={"participants_delta": _DELTAS_EXAMPLE},
     ),
     Write(
         "PUT",
@@ -272,6 +275,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             _REASON,
         ),
         shows_all=True,
+        example={"rankings_delta": [{"ranking_id": 4, "participants_delta": _DELTAS_EXAMPLE}]},
     ),
     Write(
         "PUT",
@@ -282,6 +286,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=STANDINGS,
         render=render_standings,
         fields=(_SEQUENCE,),
+        example={"sequence": 14},
     ),
     Preview(
         _REVERSE,
@@ -291,5 +296,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=COMPARED,
         fields=(_SEQUENCE,),
         scope=Scope.WRITE,
+        example={"sequence": 14},
     ),
 )

@@ -81,5 +81,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("listed", BOOLEAN, "true: while it is published, the first page of the service leads to its board"),
         ),
         scope=Scope.ADMIN,
+        example={"zone": "Europe/Berlin"},
     ),
 )

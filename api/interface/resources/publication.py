@@ -59,5 +59,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             ),
         ),
         scope=Scope.ADMIN,
+        example={"published": True},
     ),
 )

@@ -314,6 +314,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             *options.MAIN_UNITY_FIELDS,
         ),
         new_ids={"id": "ranking_id", "unity_id": "main_unity_id"},
+        example={"name": "Cup", "main_unity_name": "points", "participants": [1, 2, 3]},
     ),
     Write(
         "PUT",
@@ -329,6 +330,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             _TITLE,
             _DESCRIPTION,
         ),
+        example={"main_unity_name": "score", "participants": [2, 3]},
     ),
     Write(
         "PUT",
@@ -339,6 +341,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=STANDINGS,
         render=render_standings,
         fields=(_TITLE, _DESCRIPTION),
+        example={"name": "Season 2026"},
     ),
     Write(
         "PUT",
@@ -352,6 +355,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("add", IDS, f"competitors already in it stay where they are: {_LIST}", argument="added"),
             Field("remove", IDS, f"their points count again when they return: {_LIST}", argument="removed"),
         ),
+        example={"add": [1], "remove": [2]},
     ),
     Write(
         "POST",
@@ -367,6 +371,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             *options.UNITY_FIELDS,
         ),
         new_ids={"id": "unity_id"},
+        example={"name": "goals"},
     ),
     Write(
         "PUT",
@@ -380,6 +385,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("name", NAME, "unique in the ranking"),
             Field("sort", SORT, "which totals are better from now on: the highest (DESC) or the lowest"),
         ),
+        example={"sort": "ASC"},
     ),
     Write(
         "PUT",
@@ -411,6 +417,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=render_brief,
         fields=(Field("hidden", BOOLEAN, "true: the public does not see it; false: it sees it again", required=True),),
         scope=Scope.ADMIN,
+        example={"hidden": True},
     ),
     Write(
         "PUT",
@@ -429,5 +436,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
                 argument="rankings",
             ),
         ),
+        example={"order": [7, 4]},
     ),
 )

@@ -67,5 +67,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=_render_name,
         fields=(Field("name", NAME, "its new name", required=True),),
         scope=Scope.ADMIN,
+        example={"name": "Summer Open"},
     ),
 )

@@ -128,6 +128,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=render_competition,
         fields=(_COMPETITORS,),
         scope=Scope.ADMIN,
+        example={"competitors": [1]},
     ),
     Write(
         "PUT",
@@ -139,6 +140,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=render_competition,
         fields=(_COMPETITORS,),
         scope=Scope.ADMIN,
+        example={"competitors": [2]},
     ),
     Preview(
         "competitions/{competition_id}/strike.json",
@@ -147,6 +149,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         command=StrikeCompetitors,
         answer=COMPARED,
         fields=(_COMPETITORS,),
+        example={"competitors": [1]},
     ),
     Preview(
         "competitions/{competition_id}/unstrike.json",
@@ -155,6 +158,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         command=UnstrikeCompetitors,
         answer=COMPARED,
         fields=(_COMPETITORS,),
+        example={"competitors": [2]},
     ),
     Preview(
         "competitions/{competition_id}/void.json",

@@ -5,7 +5,6 @@ What each status means in detail is `test_operations.py`'s matter; here nothing 
 
 import json
 import re
-from dataclasses import replace
 from io import BytesIO
 from itertools import product
 from typing import Any, Final
@@ -27,14 +26,13 @@ from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
 from projections.live import pool
 from tests.api.asking import (
-    ACCEPTED,
-    ASKED,
     BAD,
     NOBODY,
     PLACES,
     WRITES,
     Log,
     ask,
+    example_of,
     log,
     path_of,
     posting,
@@ -138,7 +136,7 @@ async def test_a_query_for_an_id_of_another_tournament_is_one_for_nothing(
         for field in operation.fields:
             if field.type is not ID:
                 continue
-            beside, status = dict(ASKED[name](season)) if name in ASKED else {}, 404
+            beside, status = example_of(name), 404
             if field.name == "around":  # a window, which names who is in the ranking
                 beside, status = beside | {"span": 1}, 422
             with subtests.test(f"{name} {field.name}"):
@@ -151,7 +149,7 @@ async def test_a_query_for_an_id_of_another_tournament_is_one_for_nothing(
     for it in (NOBODY, theirs.ranking_id):
         for name in (n for n in BY_NAME if n.startswith("GET") and "{" in n):
             path = re.sub(r"{\w+}", str(it), name.split()[1])
-            answer = await season.client.get(path + query_of(name, replace(season, added=1)))
+            answer = await season.client.get(path + query_of(name))
             assert answer.status == 404
 
 
@@ -186,7 +184,7 @@ async def test_what_is_ours_to_say_is_no_field_of_theirs(season: Season, log: Lo
         send = season.client.post if name.startswith("POST") else season.client.put
         theirs = {field.name for field in BY_NAME[name].fields}
         ours = [field for field in OURS if field not in theirs]  # the event to reverse is theirs to name
-        form = dict(ACCEPTED[name](season)) | dict.fromkeys(ours, "1")
+        form = example_of(name) | dict.fromkeys(ours, "1")
         refused(await send(path_of(name, season), form), 422, *ours)
     assert await log.length() == before
 

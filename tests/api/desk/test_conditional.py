@@ -28,7 +28,7 @@ from engine.log.heads import Head
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
-from tests.api.asking import ACCEPTED, WRITES, Log, ask, keyed, log, path_of, refused, with_points
+from tests.api.asking import WRITES, Log, ask, example_of, keyed, log, path_of, refused, with_points
 from tests.api.rendered import BY_NAME, answered
 from tests.desks import HOLD_HEAD, Arena, desk_at, open_arena, record, recorded, submit, until, waiting_for_locks
 from tests.histories import logs, unhurried
@@ -242,7 +242,7 @@ async def test_what_does_not_exist_is_404_whatever_is_demanded_of_it(season: Sea
     path = re.sub(r"{\w+}", str(2**62), name.split()[1])
     send = season.client.post if name.startswith("POST") else season.client.put
     for headers in (if_match(tag), if_match("*"), if_match('"x"')):
-        refused(await send(path, ACCEPTED[name](season), headers), 404)
+        refused(await send(path, example_of(name), headers), 404)
 
 
 async def test_a_condition_that_does_not_hold_is_told_before_anything_else(season: Season) -> None:

@@ -15,9 +15,9 @@ from api.interface.declarations import Write
 from api.interface.fields import FormReader
 from engine.domain.errors import Unacceptable, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, TAGS_MAX
-from tests.api.asking import ACCEPTED, Log, keyed, log, path_of, refused, with_points
+from tests.api.asking import Log, example_of, keyed, log, path_of, refused, with_points
 from tests.api.rendered import BY_NAME
-from tests.service import Answer, Client, Form, Season, listed
+from tests.service import Answer, Client, Season, listed
 
 assert log  # a fixture
 JSON: Final = {"Content-Type": "application/json"}
@@ -34,20 +34,6 @@ async def send(client: Client, name: str, path: str, body: object, headers: dict
     return await (client.post if name.startswith("POST") else client.put)(path, sent, JSON | (headers or {}))
 
 
-def natural(form: Form) -> dict[str, Any]:
-    """The fields of a form as JSON would have them: numbers, lists and objects in place of texts."""
-    said: dict[str, Any] = {}
-    for name, value in form.items():
-        text = str(value)
-        if name in ("participants", "competitors", "add", "remove"):
-            said[name] = [int(item) for item in text.split(",")]
-        elif text.isdigit():
-            said[name] = int(text)
-        else:
-            said[name] = json.loads(text) if text.startswith("[") else text
-    return said
-
-
 # ── Whatever is asked ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -56,8 +42,7 @@ def natural(form: Form) -> dict[str, Any]:
 @pytest.mark.parametrize("name", WRITES)
 async def test_a_request_is_the_same_as_a_form_and_as_json(season: Season, log: Log, name: str, first: str) -> None:
     """With texts as in a form, and with numbers, lists and objects."""
-    client, path, form = season.client, path_of(name, season), ACCEPTED[name](season)
-    texts = {field: str(value) for field, value in form.items()}
+    client, path, form = season.client, path_of(name, season), example_of(name)
     kinds = ["form", "texts", "natural"]
     kinds.sort(key=lambda kind: kind != first)
     answers = []
@@ -66,7 +51,8 @@ async def test_a_request_is_the_same_as_a_form_and_as_json(season: Season, log: 
             put = client.post if name.startswith("POST") else client.put
             answers.append(await put(path, form, keyed("k")))
         else:
-            answers.append(await send(client, name, path, texts if kind == "texts" else natural(form), keyed("k")))
+            body = form if kind == "texts" else BY_NAME[name].example
+            answers.append(await send(client, name, path, body, keyed("k")))
         length = await log.length()
     assert [answer.status for answer in answers] == [200] * 3
     assert ["Idempotency-Replayed" in answer.headers for answer in answers] == [False, True, True]
@@ -166,7 +152,7 @@ MISREAD: Final[list[tuple[str, str, object, str]]] = [
 async def test_a_value_of_a_wrong_kind_is_422_and_named(
     season: Season, name: str, field: str, value: object, fault: str
 ) -> None:
-    body = natural(ACCEPTED[name](season)) | {field: value}
+    body = dict(BY_NAME[name].example) | {field: value}
     answer = await send(season.client, name, path_of(name, season), body)
     assert refused(answer, 422, field) == [fault]
 

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from api.web.files import static_files
-from tests.api.asking import ASKED
+from tests.api.asking import READS, example_of
 from tests.api.public_boards import change
 from tests.api.visitor import Visitor, routes_below, visiting
 from tests.service import Answer, Season, Service
@@ -45,7 +45,7 @@ async def test_every_answer_of_every_route_says_how_long_it_may_be_kept(
         "version": static_files().version,
         "file...": "board.css",
     }
-    queries = {f"/tournament/{{tournament}}/{name[4:]}": urlencode(form(season)) for name, form in ASKED.items()}
+    queries = {f"/tournament/{{tournament}}/{name[4:]}": urlencode(example_of(name)) for name in READS}
     statuses: set[int] = set()
 
     async def ask(who: Visitor, method: str, template: str, headers: dict[str, str]) -> Answer:

@@ -13,7 +13,7 @@ from api.http.preferences import parse_preferences, prefers_minimal
 from api.interface.declarations import Write
 from engine.domain.terms import TournamentId
 from projections.live.cache import RenderCache
-from tests.api.asking import ACCEPTED, Log, ask, every_write, keyed, log, path_of, refused, with_points
+from tests.api.asking import Log, ask, every_write, example_of, keyed, log, path_of, refused, with_points
 from tests.api.fuzzed import examples, header_bytes
 from tests.api.rendered import BY_NAME
 from tests.desks import recorded
@@ -91,7 +91,7 @@ async def test_a_repeat_with_the_other_preference_is_the_same_request(
 async def test_a_refusal_is_the_same_whatever_is_preferred(season: Season, log: Log, name: str) -> None:
     before = await log.length()
     send = season.client.post if name.startswith("POST") else season.client.put
-    path, form = path_of(name, season), ACCEPTED[name](season)
+    path, form = path_of(name, season), example_of(name)
     for at, status, field in ((path, 422, "not-a-field"), (f"{path}?a=1", 400, "a")):
         sent = {**form, "not-a-field": "1"} if status == 422 else form
         whole, minimal = [await send(at, sent, headers) for headers in ({}, MINIMAL)]

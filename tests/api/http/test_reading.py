@@ -18,7 +18,7 @@ from api.desk.fingerprints import fingerprint
 from api.http import forms
 from api.http.errors import BodyTooLarge
 from api.http.forms import Form
-from api.interface import paging
+from api.interface import operations, paging
 from api.interface.declarations import Read, Recall, Write
 from api.interface.fields import Field, FieldMisread, FormReader, read_query
 from api.interface.paging import PageQuestion
@@ -39,64 +39,26 @@ from engine.domain.terms import (
     Sort,
     UnityId,
 )
+from tests.api.asking import text_of
 from tests.api.rendered import BY_NAME
+
+OPERATIONS: dict[str, Write] = {one.operation_id: one for one in operations.OPERATIONS if isinstance(one, Write)}
+LEAST: dict[str, Form] = {
+    name: {field.name: text_of(operation.example[field.name]) for field in operation.fields if field.required}
+    for name, operation in OPERATIONS.items()
+}
+"""The least that each operation asks for."""
 
 
 def command_of(name: str, form: Form, **ids: int) -> Any:
-    """The command that a form leads to; `ids` are those of the path and those that are new."""
-    operation = BY_NAME[name]
-    assert isinstance(operation, Write)
-    return operation.command(**ids, **FormReader(operation.fields).read(form))
+    """The command that a form leads to; `ids` are those of the path and those that are new, by default 7 and 8."""
+    operation = OPERATIONS[name]
+    needed = (*re.findall(r"{(\w+)}", operation.path), *operation.new_ids.values())
+    return operation.command(**dict(zip(needed, (7, 8), strict=False)) | ids, **FormReader(operation.fields).read(form))
 
 
 def add_points(form: Form) -> Any:
-    return command_of("PUT rankings/{ranking_id}/add.json", form, ranking_id=5)
-
-
-OPERATIONS: dict[str, Callable[[Form], Command]] = {
-    "register_competitor": lambda form: command_of("POST competitors.json", form, competitor_id=7),
-    "change_competitor": lambda form: command_of("PUT competitors/{competitor_id}.json", form, competitor_id=7),
-    "add_competition": lambda form: command_of("POST competitions.json", form, competition_id=7),
-    "change_competition": lambda form: command_of("PUT competitions/{competition_id}.json", form, competition_id=7),
-    "create_ranking": lambda form: command_of("POST rankings.json", form, ranking_id=7, main_unity_id=8),
-    "modify_ranking": lambda form: command_of("PUT rankings/{ranking_id}.json", form, ranking_id=7),
-    "change_ranking_information": lambda form: command_of(
-        "PUT rankings/{ranking_id}/information.json", form, ranking_id=7
-    ),
-    "change_unity": lambda form: command_of(
-        "PUT rankings/{ranking_id}/unities/{unity_id}.json", form, ranking_id=7, unity_id=8
-    ),
-    "declare_classification": lambda form: command_of(
-        "PUT rankings/{ranking_id}/classification.json", form, ranking_id=7
-    ),
-    "change_participants": lambda form: command_of("PUT rankings/{ranking_id}/participants.json", form, ranking_id=7),
-    "add_unity": lambda form: command_of("POST rankings/{ranking_id}/unities.json", form, ranking_id=7, unity_id=8),
-    "add_points": lambda form: command_of("PUT rankings/{ranking_id}/add.json", form, ranking_id=7),
-    "add_points_to_rankings": lambda form: command_of("PUT points.json", form),
-    "close_ranking": lambda form: command_of("PUT rankings/{ranking_id}/close.json", form, ranking_id=7),
-    "reopen_ranking": lambda form: command_of("PUT rankings/{ranking_id}/reopen.json", form, ranking_id=7),
-}
-LEAST: dict[str, dict[str, str]] = {
-    "register_competitor": {"name": "Ada"},
-    "change_competitor": {},
-    "add_competition": {"group_id": "4"},
-    "change_competition": {},
-    "create_ranking": {"name": "Season", "main_unity_name": "points", "participants": "1"},
-    "modify_ranking": {"main_unity_name": "points", "participants": "1"},
-    "change_ranking_information": {},
-    "change_unity": {},
-    "declare_classification": {"criteria": "[]"},
-    "change_participants": {},
-    "add_unity": {"name": "goals"},
-    "add_points": {"participants_delta": '[{"competitor_id":1,"unities":[{"unity_id":3,"delta":"5"}]}]'},
-    "add_points_to_rankings": {
-        "rankings_delta": '[{"ranking_id":5,"participants_delta":'
-        '[{"competitor_id":1,"unities":[{"unity_id":3,"delta":"5"}]}]}]'
-    },
-    "close_ranking": {},
-    "reopen_ranking": {},
-}
-"""The least that each operation asks for."""
+    return command_of("addPoints", form, ranking_id=5)
 
 
 def faults_of(read: Callable[[], object]) -> list[tuple[str, str]]:
@@ -111,7 +73,7 @@ def opening(value: object) -> str:
 
 
 def faulty_fields(operation: str, form: Form) -> list[str]:
-    return [field for field, _ in faults_of(lambda: OPERATIONS[operation](form))]
+    return [field for field, _ in faults_of(lambda: command_of(operation, form))]
 
 
 def said(command: Command) -> dict[str, Any]:
@@ -441,20 +403,20 @@ def test_what_an_operation_takes_is_what_its_command_or_question_is_made_of(name
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_least_that_is_asked_for_is_accepted(operation: str) -> None:
-    OPERATIONS[operation](LEAST[operation])
+    command_of(operation, LEAST[operation])
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_required_field_may_be_neither_absent_nor_empty(operation: str) -> None:
     required = [(field, "is required") for field in LEAST[operation]]
     if required:
-        assert faults_of(lambda: OPERATIONS[operation]({})) == required
-        assert faults_of(lambda: OPERATIONS[operation](dict.fromkeys(LEAST[operation], ""))) == required
+        assert faults_of(lambda: command_of(operation, {})) == required
+        assert faults_of(lambda: command_of(operation, dict.fromkeys(LEAST[operation], ""))) == required
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize(
-    "field", ["sequence", "digest", "version", "created_at", "scope", "id", "Name", "result[", "winner[1]", " name"]
+    "field", ["recorded_at", "digest", "version", "created_at", "scope", "id", "Name", "result[", "winner[1]", " name"]
 )
 def test_unknown_fields_are_refused_even_if_empty(operation: str, field: str) -> None:
     assert faulty_fields(operation, {**LEAST[operation], field: "1"}) == [field]
@@ -463,53 +425,53 @@ def test_unknown_fields_are_refused_even_if_empty(operation: str, field: str) ->
 
 def test_the_refusal_of_an_unknown_field_says_which_there_are() -> None:
     takes = "is not a field of this operation; it takes name, sort, decimals, time, counts, lasts, expires_on"
-    assert faults_of(lambda: OPERATIONS["add_unity"]({"name": "goals", "order": "1"})) == [("order", takes)]
+    assert faults_of(lambda: command_of("addUnity", {"name": "goals", "order": "1"})) == [("order", takes)]
     none = "is not a field of this operation; it takes none"
-    assert faults_of(lambda: OPERATIONS["close_ranking"]({"x": "1"})) == [("x", none)]
+    assert faults_of(lambda: command_of("closeRanking", {"x": "1"})) == [("x", none)]
 
 
 def test_an_answer_does_not_repeat_a_long_name() -> None:
-    assert faulty_fields("close_ranking", {"x" * 1_000_000: ""}) == ["x" * 80 + "…"]
+    assert faulty_fields("closeRanking", {"x" * 1_000_000: ""}) == ["x" * 80 + "…"]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_empty_optional_field_is_as_absent_where_nothing_is_changed(operation: str) -> None:
     optional = {
-        "register_competitor": ["tags", "color", "parent"],
-        "add_competition": ["started_at", "location", "participants", "result", "result[3]", "winner"],
-        "create_ranking": ["description", "main_unity_sort", "main_unity_decimals", "main_unity_time"],
-        "add_unity": ["sort", "decimals", "time"],
-        "add_points": ["competition_id"],
+        "registerCompetitor": ["tags", "color", "parent"],
+        "addCompetition": ["started_at", "location", "participants", "result", "result[3]", "winner"],
+        "createRanking": ["description", "main_unity_sort", "main_unity_decimals", "main_unity_time"],
+        "addUnity": ["sort", "decimals", "time"],
+        "addPoints": ["competition_id"],
     }.get(operation, [])
     form = {**LEAST[operation], **dict.fromkeys(optional, "")}
-    assert OPERATIONS[operation](form) == OPERATIONS[operation](LEAST[operation])
+    assert command_of(operation, form) == command_of(operation, LEAST[operation])
 
 
 @pytest.mark.parametrize(
     ("operation", "emptied", "kept"),
     [
-        ("change_competitor", {"tags": "tags", "color": "color", "parent": "parent_id"}, ["name"]),
+        ("changeCompetitor", {"tags": "tags", "color": "color", "parent": "parent_id"}, ["name"]),
         (
-            "change_competition",
+            "changeCompetition",
             {"started_at": "started_at", "location": "location", "result": "result", "winner": "winner_id"},
             [],
         ),
-        ("modify_ranking", {"description": "description"}, ["name"]),
-        ("change_ranking_information", {"description": "description"}, ["name"]),
-        ("change_unity", {"sort": "sort"}, ["name"]),
+        ("modifyRanking", {"description": "description"}, ["name"]),
+        ("changeRankingInformation", {"description": "description"}, ["name"]),
+        ("changeUnity", {"sort": "sort"}, ["name"]),
     ],
 )
 def test_an_empty_field_of_a_change_empties_what_can_be_empty(
     operation: str, emptied: dict[str, str], kept: list[str]
 ) -> None:
-    untouched = said(OPERATIONS[operation](LEAST[operation]))
+    untouched = said(command_of(operation, LEAST[operation]))
     for field, argument in emptied.items():
         for sent in {field, f"{field}[3]"} if field == "result" else {field}:
-            changed = said(OPERATIONS[operation]({**LEAST[operation], sent: ""}))
+            changed = said(command_of(operation, {**LEAST[operation], sent: ""}))
             assert changed == untouched | {argument: None}
             assert untouched[argument] is UNSET
     for field in kept:
-        faults = faults_of(lambda field=field: OPERATIONS[operation]({**LEAST[operation], field: ""}))  # type: ignore[misc]
+        faults = faults_of(lambda field=field: command_of(operation, {**LEAST[operation], field: ""}))  # type: ignore[misc]
         assert faults == [(field, "must not be empty; leave the field out to keep what is there")]
 
 
@@ -525,11 +487,11 @@ VALUES = ["", "1", "1,2", "ASC", "2024-02-29 00:00:00", "[]", '[{"competitor_id"
 @given(st.dictionaries(st.sampled_from(FIELDS) | st.text(), st.sampled_from(VALUES) | st.text()), st.booleans())
 def test_any_form_is_a_command_or_refused(operation: str, form: dict[str, str], complete: bool) -> None:
     try:
-        command = OPERATIONS[operation](LEAST[operation] | form if complete else form)
+        command = command_of(operation, LEAST[operation] | form if complete else form)
     except Refusal as refusal:
         assert refusal.faults  # noqa: PT017
     else:
-        assert type(command).__name__.lower() == operation.replace("_", "")
+        assert type(command).__name__.lower() == operation.lower()
 
 
 # ── Competitors, competitions and rankings ──────────────────────────────────────────────────────────────
@@ -537,20 +499,20 @@ def test_any_form_is_a_command_or_refused(operation: str, form: dict[str, str], 
 
 def test_a_competitor_is_registered() -> None:
     form = {"name": " Ada ", "tags": "red, blue hat ,é", "color": "ff0000", "parent": "3"}
-    assert command_of("POST competitors.json", form, competitor_id=9) == commands.RegisterCompetitor(
+    assert command_of("registerCompetitor", form, competitor_id=9) == commands.RegisterCompetitor(
         competitor_id=CompetitorId(9),
         name=" Ada ",
         tags=("red", "blue hat", "é"),
         color="ff0000",
         parent_id=CompetitorId(3),
     )
-    assert command_of("POST competitors.json", {"name": "Ada"}, competitor_id=9) == commands.RegisterCompetitor(
+    assert command_of("registerCompetitor", {"name": "Ada"}, competitor_id=9) == commands.RegisterCompetitor(
         competitor_id=CompetitorId(9), name="Ada"
     )
 
 
 def test_a_competitor_is_changed_in_what_is_sent() -> None:
-    change = partial(command_of, "PUT competitors/{competitor_id}.json", competitor_id=9)
+    change = partial(command_of, "changeCompetitor", competitor_id=9)
     assert change({}) == commands.ChangeCompetitor(competitor_id=CompetitorId(9))
     assert change({"tags": "a", "name": "B"}) == commands.ChangeCompetitor(
         competitor_id=CompetitorId(9), name="B", tags=("a",)
@@ -559,18 +521,18 @@ def test_a_competitor_is_changed_in_what_is_sent() -> None:
 
 @pytest.mark.parametrize("tags", [",", "a,", ",a", "a,,b", "a, ,b", " "])
 def test_an_empty_tag_is_a_fault(tags: str) -> None:
-    assert faulty_fields("register_competitor", {"name": "Ada", "tags": tags}) == ["tags"]
+    assert faulty_fields("registerCompetitor", {"name": "Ada", "tags": tags}) == ["tags"]
 
 
 def test_the_length_of_a_list_is_bounded_before_it_is_split() -> None:
     ids = ",".join(["1"] * PARTICIPANTS_MAX)
-    assert len(said(OPERATIONS["add_competition"]({"group_id": "4", "participants": ids}))["participants"]) == 10_000
+    assert len(said(command_of("addCompetition", {"group_id": "4", "participants": ids}))["participants"]) == 10_000
     for operation, field, longest in [
-        ("add_competition", "participants", ids),
-        ("modify_ranking", "participants", ids),
-        ("change_competitor", "tags", ",".join(["a"] * TAGS_MAX)),
+        ("addCompetition", "participants", ids),
+        ("modifyRanking", "participants", ids),
+        ("changeCompetitor", "tags", ",".join(["a"] * TAGS_MAX)),
     ]:
-        OPERATIONS[operation]({**LEAST[operation], field: longest})
+        command_of(operation, {**LEAST[operation], field: longest})
         for longer in (longest + ",1", "," * 1_000_000):
             assert len(faulty_fields(operation, {**LEAST[operation], field: longer})) == 1
 
@@ -584,7 +546,7 @@ def test_a_competition_is_added() -> None:
         "result": "3-1",
         "winner": "1",
     }
-    assert command_of("POST competitions.json", form, competition_id=9) == commands.AddCompetition(
+    assert command_of("addCompetition", form, competition_id=9) == commands.AddCompetition(
         competition_id=CompetitionId(9),
         group_id=4,
         started_at=datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC),
@@ -594,7 +556,7 @@ def test_a_competition_is_added() -> None:
         winner_id=CompetitorId(1),
     )
     del form["group_id"], form["participants"]
-    assert command_of("PUT competitions/{competition_id}.json", form, competition_id=9) == commands.ChangeCompetition(
+    assert command_of("changeCompetition", form, competition_id=9) == commands.ChangeCompetition(
         competition_id=CompetitionId(9),
         started_at=datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC),
         location="Hall 1",
@@ -605,7 +567,7 @@ def test_a_competition_is_added() -> None:
 
 @pytest.mark.parametrize("text", ["0", "1", "-1", str(ID_MAX), str(-ID_MAX - 1)])
 def test_a_group_is_any_signed_64_bit_integer(text: str) -> None:
-    assert said(OPERATIONS["add_competition"]({"group_id": text}))["group_id"] == int(text)
+    assert said(command_of("addCompetition", {"group_id": text}))["group_id"] == int(text)
 
 
 @pytest.mark.parametrize(
@@ -617,7 +579,7 @@ def test_a_group_is_any_signed_64_bit_integer(text: str) -> None:
     ids=opening,
 )
 def test_another_group_is_a_fault(text: str) -> None:
-    assert faulty_fields("add_competition", {"group_id": text}) == ["group_id"]
+    assert faulty_fields("addCompetition", {"group_id": text}) == ["group_id"]
 
 
 @pytest.mark.parametrize(
@@ -634,7 +596,7 @@ def test_another_group_is_a_fault(text: str) -> None:
     ],
 )
 def test_a_time_is_in_utc(text: str, moment: datetime) -> None:
-    started_at = said(OPERATIONS["change_competition"]({"started_at": text}))["started_at"]
+    started_at = said(command_of("changeCompetition", {"started_at": text}))["started_at"]
     assert (started_at, started_at.tzinfo) == (moment, UTC)
 
 
@@ -649,41 +611,41 @@ def test_a_time_is_in_utc(text: str, moment: datetime) -> None:
     ],
 )
 def test_what_is_no_time_is_a_fault(text: str) -> None:
-    assert faulty_fields("change_competition", {"started_at": text}) == ["started_at"]
+    assert faulty_fields("changeCompetition", {"started_at": text}) == ["started_at"]
 
 
-@pytest.mark.parametrize("operation", ["add_competition", "change_competition"])
+@pytest.mark.parametrize("operation", ["addCompetition", "changeCompetition"])
 def test_performances_come_as_pairs_in_the_order_sent(operation: str) -> None:
     form = {**LEAST[operation], "result[20]": "9.58", "result[3]": "", "result[1]": "{", "result": ""}
-    assert list(said(OPERATIONS[operation](form))["result"].items()) == [(20, "9.58"), (1, "{")]
+    assert list(said(command_of(operation, form))["result"].items()) == [(20, "9.58"), (1, "{")]
 
 
 def test_a_result_that_is_json_text_is_left_to_the_decision() -> None:
     form = {"result": '{"1": "9.58", "2": "9.69"}'}
-    assert said(OPERATIONS["change_competition"](form))["result"] == form["result"]
+    assert said(command_of("changeCompetition", form))["result"] == form["result"]
 
 
 def test_a_result_comes_in_one_form_only() -> None:
-    assert faulty_fields("change_competition", {"result": "3-1", "result[1]": "9.58"}) == ["result"]
+    assert faulty_fields("changeCompetition", {"result": "3-1", "result[1]": "9.58"}) == ["result"]
 
 
 @pytest.mark.parametrize("index", ["", *(text for text in NO_IDS if len(text) < 80)])
 def test_a_performance_is_of_an_id(index: str) -> None:
-    assert faulty_fields("change_competition", {f"result[{index}]": ""}) == [f"result[{index}]"]
+    assert faulty_fields("changeCompetition", {f"result[{index}]": ""}) == [f"result[{index}]"]
 
 
 @pytest.mark.parametrize("text", NO_IDS, ids=opening)
 @pytest.mark.parametrize(
     ("operation", "field"),
     [
-        ("register_competitor", "parent"),
-        ("change_competition", "winner"),
-        ("add_points", "competition_id"),
-        ("create_ranking", "participants"),
+        ("registerCompetitor", "parent"),
+        ("changeCompetition", "winner"),
+        ("addPoints", "competition_id"),
+        ("createRanking", "participants"),
     ],
 )
 def test_what_is_no_id_is_a_fault_of_its_field(operation: str, field: str, text: str) -> None:
-    [(named, message)] = faults_of(lambda: OPERATIONS[operation]({**LEAST[operation], field: text}))
+    [(named, message)] = faults_of(lambda: command_of(operation, {**LEAST[operation], field: text}))
     assert named == field
     assert "must be an id" in message
     assert len(message) < 200
@@ -691,12 +653,12 @@ def test_what_is_no_id_is_a_fault_of_its_field(operation: str, field: str, text:
 
 @pytest.mark.parametrize("text", [",", "1,", ",1", "1,,2", " ", "1, ,2"])
 def test_an_empty_item_of_a_list_is_a_fault(text: str) -> None:
-    assert faulty_fields("create_ranking", {**LEAST["create_ranking"], "participants": text}) == ["participants"]
+    assert faulty_fields("createRanking", {**LEAST["createRanking"], "participants": text}) == ["participants"]
 
 
 def test_a_ranking_is_created() -> None:
     form = {"name": "Season", "main_unity_name": "points", "participants": "2,1", "description": "of 2024"}
-    assert command_of("POST rankings.json", form, ranking_id=5, main_unity_id=6) == commands.CreateRanking(
+    assert command_of("createRanking", form, ranking_id=5, main_unity_id=6) == commands.CreateRanking(
         ranking_id=RankingId(5),
         main_unity_id=UnityId(6),
         name="Season",
@@ -704,7 +666,7 @@ def test_a_ranking_is_created() -> None:
         participants=(CompetitorId(2), CompetitorId(1)),
         description="of 2024",
     )
-    assert said(OPERATIONS["create_ranking"]({**form, "description": ""}))["description"] is None
+    assert said(command_of("createRanking", {**form, "description": ""}))["description"] is None
 
 
 @pytest.mark.parametrize(
@@ -712,32 +674,30 @@ def test_a_ranking_is_created() -> None:
 )
 def test_a_description_is_left_taken_away_or_replaced(sent: dict[str, str], description: object) -> None:
     form = {"main_unity_name": "points", "participants": "2,1", "name": "Season", **sent}
-    command = command_of("PUT rankings/{ranking_id}.json", form, ranking_id=5)
+    command = command_of("modifyRanking", form, ranking_id=5)
     assert command.description == description
     assert (command.name, command.participants) == ("Season", (2, 1))
 
 
 def test_a_unity_is_sorted_descending_unless_said_otherwise() -> None:
     for sent, sort in [({}, Sort.DESC), ({"sort": "DESC"}, Sort.DESC), ({"sort": "ASC"}, Sort.ASC)]:
-        command = command_of(
-            "POST rankings/{ranking_id}/unities.json", {"name": "goals", **sent}, ranking_id=5, unity_id=6
-        )
+        command = command_of("addUnity", {"name": "goals", **sent}, ranking_id=5, unity_id=6)
         assert command == commands.AddUnity(ranking_id=RankingId(5), unity_id=UnityId(6), name="goals", sort=sort)
         assert type(command.sort) is Sort
     for text in ["asc", "ASC ", "up", "None"]:
-        assert faulty_fields("add_unity", {"name": "goals", "sort": text}) == ["sort"]
+        assert faulty_fields("addUnity", {"name": "goals", "sort": text}) == ["sort"]
 
 
 def test_a_ranking_is_closed_and_reopened() -> None:
-    closed = command_of("PUT rankings/{ranking_id}/close.json", {}, ranking_id=5)
+    closed = command_of("closeRanking", {}, ranking_id=5)
     assert closed == commands.CloseRanking(ranking_id=RankingId(5))
-    reopened = command_of("PUT rankings/{ranking_id}/reopen.json", {}, ranking_id=5)
+    reopened = command_of("reopenRanking", {}, ranking_id=5)
     assert reopened == commands.ReopenRanking(ranking_id=RankingId(5))
 
 
 def test_every_fault_is_listed_in_the_order_of_the_operations_fields() -> None:
     form = {"winner": "x", "sequence": "1", "participants": "a,1,b,,a", "started_at": "now", "result[0]": "1"}
-    assert faulty_fields("add_competition", form) == [
+    assert faulty_fields("addCompetition", form) == [
         *("group_id", "started_at", "participants", "participants", "participants", "result[0]", "winner", "sequence")
     ]
 

@@ -20,16 +20,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from api.interface import openapi
-from api.interface.declarations import Write
+from api.interface.declarations import TOURNAMENT, Write, method_of
 from api.interface.fields import SCHEMAS, Field, read_query
 from api.interface.public.reads import PUBLIC_READS
 from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.resources.stream import EVENTS
 from engine.domain.errors import Unreadable
 from engine.domain.terms import ID_MAX
-from tests.api.asking import ACCEPTED, path_of, with_points
+from tests.api.asking import path_of, with_points
 from tests.api.fuzzed import examples
-from tests.api.http.test_json_bodies import natural
 from tests.api.rendered import BY_NAME
 from tests.desks import GUARD_SECONDS
 from tests.service import Season, Service
@@ -170,6 +169,15 @@ def is_of_the_calendar(text: object) -> bool:
     return False
 
 
+@pytest.mark.parametrize("name", WRITES)
+def test_the_example_of_an_operation_fits_the_schema_of_its_body(name: str) -> None:
+    operation = BY_NAME[name]
+    described = DOCUMENT["paths"][TOURNAMENT + operation.path][method_of(operation).lower()]
+    content = described["requestBody"]["content"]["application/json"]
+    assert content["example"]
+    Draft202012Validator(ecma(content["schema"])).validate(content["example"])
+
+
 # ── Bodies ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -185,7 +193,7 @@ async def test_a_body_is_refused_just_where_its_schema_refuses_it(service: Servi
 
     def faults(field: str, value: object) -> list[str]:
         """What the service has against this value of a field."""
-        body = natural(ACCEPTED[name](season)) | {field: value}
+        body = dict(BY_NAME[name].example) | {field: value}
         if field != "name" and operation.operation_id == "addUnity":
             body["name"] = f"unity {next(numbers)}"
         connection.request(operation.method, path, json.dumps(body).encode(), headers)

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from api.interface.declarations import Write
 from engine.domain.presentation import LANGUAGES
+from tests.api.asking import text_of
 from tests.api.rendered import BY_NAME
 from tests.histories import LOGO, unhurried
 from tests.service import Client, Season
@@ -275,14 +276,8 @@ TRIED: Final = sorted(
 
 
 def as_form(sent: Values) -> bytes:
-    def text(value: Any) -> str:
-        if value is EMPTY:
-            return ""
-        if isinstance(value, list) and not any(isinstance(item, dict) for item in value):
-            return ",".join(map(str, value)) if value else "[]"
-        return value if isinstance(value, str) else json.dumps(value)
-
-    return urlencode({name: text(value) for name, value in sent.items()}).encode()
+    texts = {name: "" if value is EMPTY else text_of(value) or "[]" for name, value in sent.items()}
+    return urlencode(texts).encode()
 
 
 @pytest.mark.one_in(4)
