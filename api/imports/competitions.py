@@ -18,7 +18,7 @@ from api.imports.played import NEEDED, Played, PlayedReader, PlayedRow, Scoring
 from api.imports.rows import FileRows, taken
 from engine.domain.commands import AddCompetition, AddPoints
 from engine.domain.errors import Unreadable
-from engine.domain.events import CompetitionAdded, PointsAdded, Recorded
+from engine.domain.events import Points, Recorded
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitionId, RankingId
 from projections.board.board import Board
@@ -111,23 +111,21 @@ class Competitions(FileKind[CompetitionLine]):
         return CompetitionLine(row.number, (yield from self.reader.played(row)), self._ranking_id)
 
     def changed(self, recorded: Recorded) -> str | None:
-        match recorded.event:
-            case CompetitionAdded(competition_id=competition_id):
-                return (
-                    f"it was imported as competition {competition_id}, with another score, group or location; undo "
-                    "that import first, or correct that competition and leave this line out"
-                )
-            case PointsAdded(competition_id=competition_id):
-                return (
-                    f"competition {competition_id} was imported with other points (event {recorded.sequence}); undo "
-                    "that import first, or correct them with `tallybook points add` and leave this line out"
-                )
+        event = recorded.event
+        if event.made_competition is not None:
+            return (
+                f"it was imported as competition {event.made_competition}, with another score, group or location; undo "
+                "that import first, or correct that competition and leave this line out"
+            )
+        if isinstance(event, Points):
+            return (
+                f"competition {event.competition_id} was imported with other points (event {recorded.sequence}); undo "
+                "that import first, or correct them with `tallybook points add` and leave this line out"
+            )
         return None
 
     def is_taken_back(self, board: Board, recorded: Recorded) -> bool:
-        match recorded.event:
-            case CompetitionAdded(competition_id=competition_id):
-                return board.competitions[competition_id].voided_at is not None
-            case PointsAdded():
-                return recorded.sequence in board.rankings[self._ranking_id].undone
-        return False
+        made = recorded.event.made_competition
+        if made is not None:
+            return board.competitions[made].voided_at is not None
+        return recorded.sequence in board.rankings[self._ranking_id].undone

@@ -20,14 +20,14 @@ from api.desk.desk import Desk
 from api.desk.fingerprints import fingerprint
 from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
 from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
-from engine.domain.counting import Caused, ExpiryTimes, LacksResults, TotalsOfResults, totals_of_named
+from engine.domain.counting import Caused, ExpiryTimes, LacksResults, TotalOf, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
-from engine.domain.events import CompetitionAdded, Event, PointsAdded, PointsReversed, Recorded
+from engine.domain.events import Event, Points, Recorded
 from engine.domain.judging import decide
 from engine.domain.lines import rule_of
 from engine.domain.reversals import holds_others
 from engine.domain.steps import Steps, finished
-from engine.domain.terms import ActorId, CompetitionId, Sequence
+from engine.domain.terms import ActorId, CompetitionId, RankingId, Sequence
 from engine.log import import_runs, reading
 from engine.process.time_slices import in_time_slices
 from projections.live.given_results import read_results
@@ -55,11 +55,10 @@ class Undoing(Struct, frozen=True, kw_only=True):
 
 
 class _Added(Struct, frozen=True):
-    """What an import added, and its senders. `recorded_at`: the times of the points."""
+    """What an import added: competitions, and the points that it `gave`. `actors`: its senders."""
 
     competitions: frozenset[CompetitionId]
-    points: dict[Sequence, PointsAdded]
-    recorded_at: dict[Sequence, datetime]
+    gave: Caused
     actors: frozenset[ActorId]
 
 
@@ -99,13 +98,12 @@ class _Planning:
 
     def _follow(self, recorded: Recorded) -> None:
         """Notes whether the event may lead to another plan. Points without results for something else do not."""
-        match recorded.event:
-            case PointsAdded(competition_id=competition_id) if competition_id in self._added.competitions:
+        event = recorded.event
+        self._changed |= event.structural
+        if isinstance(event, Points):
+            self._changed |= bool(event.results)
+            if event.competition_id in self._added.competitions:
                 self._since.append(recorded)
-                self._changed = True
-            case PointsAdded(results=()):
-                pass
-            case _:
                 self._changed = True
 
     async def attempt(self, *, divided: bool) -> Undoing | None:
@@ -129,7 +127,7 @@ class _Planning:
 
     def _planned(self, caused: Caused) -> Steps[Undoing]:
         added, board = self._added, self._live.board
-        own = frozenset(added.points)
+        own = frozenset(added.gave.points)
         voids, kept = [], []
         for competition_id in sorted(added.competitions):
             if board.competitions[competition_id].voided_at is None:
@@ -141,15 +139,16 @@ class _Planning:
             yield
         voided = {void.competition_id for void in voids}
         reversals, of_voided = [], 0
-        for sequence, points in added.points.items():
+        for sequence, points in sorted(added.gave.points.items()):
             if sequence not in board.rankings[points.ranking_id].undone and points.competition_id is not None:
                 if points.competition_id in voided:
                     of_voided += 1
                 elif board.competitions[points.competition_id].voided_at is None:
-                    reversals.append(_reversal(sequence, points))
+                    named = NamedEvent(points, ActorId(0), {sequence: points})
+                    reversals.append(ReversePoints(ranking_id=points.ranking_id, sequence=sequence, named=named))
             yield
         taking_back: tuple[_TakingBack, ...] = (*reversals, *voids)
-        events = yield from _foreseen(self._live, taking_back, added.recorded_at | caused.recorded_at)
+        events = yield from _foreseen(self._live, taking_back, added.gave.recorded_at | caused.recorded_at)
         return Undoing(
             name=self._name,
             commands=taking_back,
@@ -177,9 +176,15 @@ def _foreseen(
 ) -> Steps[tuple[Event, ...]]:
     """The events that the commands lead to, one after the other. Raises LacksResults, and as `decide`."""
     board = live.board
-    points: dict[Sequence, PointsAdded] = {}
+    sequences: set[Sequence] = set()
+    named: dict[TotalOf, RankingId] = {}
+    rankings: set[RankingId] = set()
     for command in commands:
-        points |= (command.caused or {}) if isinstance(command, VoidCompetition) else _named(command).points
+        points = command.caused if isinstance(command, VoidCompetition) else command.named and command.named.points
+        for sequence, its in (points or {}).items():
+            sequences.add(sequence)
+            named |= {(line.unity_id, line.competitor_id): its.ranking_id for line in its.results}
+            rankings.add(its.ranking_id)
         yield
     times = ExpiryTimes(now=live.boundaries[0], recorded_at=recorded_at) if live.expires else None
     decided: list[Event] = []
@@ -187,29 +192,14 @@ def _foreseen(
         decided += decide(board, command, times)
         yield
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
-    rankings = {its.ranking_id for its in points.values()}
-    after = {one: rule_of(board, one).undoing(points, undone=True) for one in rankings}
-    named = {(line.unity_id, line.competitor_id): its.ranking_id for its in points.values() for line in its.results}
+    after = {one: rule_of(board, one).undoing(sequences, undone=True) for one in rankings}
     totals = yield from totals_of_named(board, named, after, None, {})
     for number, event in enumerate(decided):
-        if isinstance(event, PointsReversed):
-            decided[number] = _with_totals(event, totals)
+        if isinstance(event, Points) and event.totals:
+            its_totals = tuple([totals[one.unity_id, one.competitor_id] for one in event.totals])
+            decided[number] = replace(event, totals=its_totals)
         yield
     return tuple(decided)
-
-
-def _named(command: ReversePoints) -> NamedEvent:
-    assert command.named is not None
-    return command.named
-
-
-def _with_totals(event: PointsReversed, totals: TotalsOfResults) -> PointsReversed:
-    return replace(event, totals=tuple([totals[one.unity_id, one.competitor_id] for one in event.totals]))
-
-
-def _reversal(sequence: Sequence, points: PointsAdded) -> ReversePoints:
-    named = NamedEvent(points, ActorId(0), {sequence: points})
-    return ReversePoints(ranking_id=points.ranking_id, sequence=sequence, named=named)
 
 
 async def undo_import(
@@ -273,23 +263,20 @@ def _so_far(done: int, total: int) -> str:
 async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
     """Raises NotFound."""
     competitions: set[CompetitionId] = set()
-    points: dict[Sequence, PointsAdded] = {}
-    recorded_at: dict[Sequence, datetime] = {}
+    gave = Caused()
     actors: set[ActorId] = set()
     async with desk.database.connection() as connection:
         keys = await import_runs.keys_of(connection, live.tournament_id, name)
         for chunk in chunks(keys, reading.IDEMPOTENCY_KEYS_MAX):
             for used in (await reading.keyed(connection, live.tournament_id, chunk)).values():
                 actors.add(used.recorded.actor)
-                match used.recorded.event:
-                    case CompetitionAdded(competition_id=competition_id):
-                        competitions.add(competition_id)
-                    case PointsAdded() as event:
-                        points[used.recorded.sequence] = event
-                        recorded_at[used.recorded.sequence] = used.recorded.recorded_at
+                made = used.recorded.event.made_competition
+                if made is not None:
+                    competitions.add(made)
+                gave.take(used.recorded)
     if not keys:
         raise NotFound(f"This tournament has no import {name!r}; `tallybook import list` shows them.")
-    return _Added(frozenset(competitions), dict(sorted(points.items())), recorded_at, frozenset(actors))
+    return _Added(frozenset(competitions), gave, frozenset(actors))
 
 
 async def _record(desk: Desk, live: LiveTournament, name: str, added: _Added) -> tuple[ChangeCompetition, ...]:
@@ -297,6 +284,6 @@ async def _record(desk: Desk, live: LiveTournament, name: str, added: _Added) ->
     async with desk.database.connection() as connection:
         if await import_runs.undone_among(connection, live.tournament_id, [name]):
             return ()
-    of_points = [points.competition_id for points in added.points.values() if points.competition_id is not None]
+    of_points = [points.competition_id for points in added.gave.points.values() if points.competition_id is not None]
     competitions = sorted({*added.competitions, *of_points})
     return tuple([ChangeCompetition(competition_id=one) for one in competitions[:1]])

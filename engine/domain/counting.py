@@ -42,22 +42,24 @@ GivenBack = dict[TotalOf, list[ResultLine]]
 
 
 class Caused:
-    """The points that competitions caused, undone ones included. `recorded_at`: when, by sequence."""
+    """The `points` that competitions caused, undone ones included, and when they were recorded, by sequence."""
 
     def __init__(self) -> None:
+        self.points: dict[Sequence, events.PointsAdded] = {}
         self.recorded_at: dict[Sequence, datetime] = {}
-        self._points: dict[CompetitionId, dict[Sequence, events.PointsAdded]] = {}
+        self._by_competition: dict[CompetitionId, dict[Sequence, events.PointsAdded]] = {}
 
     def take(self, recorded: Recorded) -> None:
         """Takes the next event, if it gives points of a competition."""
         event = recorded.event
         if isinstance(event, events.PointsAdded) and event.competition_id is not None:
-            self._points.setdefault(event.competition_id, {})[recorded.sequence] = event
+            self.points[recorded.sequence] = event
+            self._by_competition.setdefault(event.competition_id, {})[recorded.sequence] = event
             self.recorded_at[recorded.sequence] = recorded.recorded_at
 
     def of(self, competition_id: CompetitionId) -> CausedPoints:
         """The points that a competition caused."""
-        return self._points.get(competition_id, {})
+        return self._by_competition.get(competition_id, {})
 
 
 _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)

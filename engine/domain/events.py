@@ -79,7 +79,8 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     stored. A tag is never changed or reused; an event with an empty tag is never stored. `touches`: the kinds of things
     that it changes among those whose ids it names, and the order of all rankings. `touch` in
     `projections/tables/tables.py` adds the lists and totals that it changes. `judged`: False: operators can append it
-    to a tournament that cannot be judged, so points that were due before may still have to expire.
+    to a tournament that cannot be judged, so points that were due before may still have to expire. `opens_or_closes`:
+    whether it closes its ranking, or reopens it. Points do not expire in a closed one.
     """
 
     structural: ClassVar[bool] = False
@@ -87,12 +88,18 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     creates: ClassVar[tuple[str, ...]] = ()
     personal: ClassVar[tuple[str, ...]] = ()
     judged: ClassVar[bool] = True
+    opens_or_closes: ClassVar[bool] = False
     tag: ClassVar[str] = ""
     touches: ClassVar[tuple[Touchable, ...]]
 
     @property
     def made_unity(self) -> MadeUnity | None:
         """The unity that it makes: its own, or the main one of the ranking that it creates."""
+        return None
+
+    @property
+    def made_competition(self) -> CompetitionId | None:
+        """The competition that it adds."""
         return None
 
     @property
@@ -199,6 +206,10 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.started_at)
+
+    @property
+    def made_competition(self) -> CompetitionId:
+        return self.competition_id
 
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
@@ -500,11 +511,13 @@ Revaluation = CompetitionVoided | CompetitionUnvoided | CompetitorsStruck | Comp
 class RankingClosed(_ChangeOfRanking, frozen=True, kw_only=True):
     tag = "RankingClosed"
     touches = ("ranking",)
+    opens_or_closes = True
 
 
 class RankingReopened(_ChangeOfRanking, frozen=True, kw_only=True):
     tag = "RankingReopened"
     touches = ("ranking",)
+    opens_or_closes = True
 
 
 class RankingHidden(_ChangeOfRanking, frozen=True, kw_only=True):

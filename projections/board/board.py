@@ -46,6 +46,8 @@ FOLD_VERSION: Final = 9
 are not read, but made again."""
 
 
+CompetitorEvent = events.Naming | events.CompetitorErased
+"""The events that change competitors."""
 CompetitionEvent = events.CompetitionAdded | events.CompetitionChanged | events.Revaluation
 """The events that change competitions."""
 RankingEvent = (
@@ -240,35 +242,9 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             pass  # the log has the name (`name_at` in engine/log/reading.py)
         case events.EventSetAside() | events.Ignored():
             _note_set_aside(revisions, recorded.sequence, event)
-        case events.CompetitorRegistered():
+        case events.CompetitorRegistered() | events.CompetitorChanged() | events.CompetitorErased():
             revisions.competitors += 1
-            revisions.parents += event.parent_id is not None
-            board.competitors[event.competitor_id] = Competitor(
-                number=len(board.competitors) + 1,
-                name=event.name,
-                tags=event.tags,
-                color=event.color,
-                parent_id=event.parent_id,
-                created_at=now,
-                updated_at=now,
-                revised=recorded.sequence,
-            )
-            if event.commitment is not UNSET:
-                _erase(board, event.competitor_id)
-        case events.CompetitorChanged():
-            _change_competitor(board, revisions, event, recorded)
-        case events.CompetitorErased():
-            revisions.erased += 1
-            revisions.competitors += 1
-            revisions.competitors_changed += 1
-            revisions.parents += board.competitors[event.competitor_id].parent_id is not None
-            _erase(board, event.competitor_id)
-            board.competitors[event.competitor_id] = msgspec.structs.replace(
-                board.competitors[event.competitor_id],
-                updated_at=recorded.recorded_at,
-                revised=recorded.sequence,
-                erased=recorded.sequence,
-            )
+            _fold_competitor(board, revisions, event, recorded)
         case (
             events.CompetitionAdded()
             | events.CompetitionChanged()
@@ -303,6 +279,40 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             | events.PresentationChanged()
         ):
             board.publication = board.publication.after(recorded.sequence, event)
+        case _:
+            assert_never(event)
+
+
+def _fold_competitor(board: Board, revisions: Revisions, event: CompetitorEvent, recorded: Recorded) -> None:
+    match event:
+        case events.CompetitorRegistered():
+            revisions.parents += event.parent_id is not None
+            board.competitors[event.competitor_id] = Competitor(
+                number=len(board.competitors) + 1,
+                name=event.name,
+                tags=event.tags,
+                color=event.color,
+                parent_id=event.parent_id,
+                created_at=recorded.recorded_at,
+                updated_at=recorded.recorded_at,
+                revised=recorded.sequence,
+            )
+            if event.commitment is not UNSET:
+                _erase(board, event.competitor_id)
+        case events.CompetitorChanged():
+            revisions.competitors_changed += 1
+            _change_competitor(board, revisions, event, recorded)
+        case events.CompetitorErased():
+            revisions.erased += 1
+            revisions.competitors_changed += 1
+            revisions.parents += board.competitors[event.competitor_id].parent_id is not None
+            _erase(board, event.competitor_id)
+            board.competitors[event.competitor_id] = msgspec.structs.replace(
+                board.competitors[event.competitor_id],
+                updated_at=recorded.recorded_at,
+                revised=recorded.sequence,
+                erased=recorded.sequence,
+            )
         case _:
             assert_never(event)
 
@@ -472,13 +482,42 @@ def _give_totals(board: Board, sequence: Sequence, event: events.PointsReversed 
     return ranking
 
 
-def counts_after(board: Board, event: events.PointsReversed) -> bool:
-    """Whether the lines of the event count after it. The event must be the last one folded."""
+def counts_after(board: Board, event: events.Points) -> bool:
+    """Whether the lines of the event, or those that it reverses, count after it. The event must be the last one
+    folded."""
+    if not isinstance(event, events.PointsReversed):
+        return isinstance(event, events.PointsAdded)
     if event.undone is not None:
         return not event.undone
     if event.struck is not None:
         return not event.struck
     return event.competition_id not in board.voided
+
+
+class Moved(Struct, frozen=True):
+    """What an event other than points moves in the orders of a ranking: the lines of these competitors, or all; in
+    every unity, or one."""
+
+    ranking_id: RankingId
+    unity_id: UnityId | None = None
+    competitors: tuple[CompetitorId, ...] | None = None
+
+
+def moved_by(board: Board, event: events.Event) -> Moved | None:
+    """What the event moves; None: nothing that it is known to. The board is the one before it."""
+    match event:
+        case events.ParticipantsChanged():
+            return Moved(event.ranking_id, competitors=(*event.removed, *event.added))
+        case events.RankingModified():
+            ranking = board.rankings.get(event.ranking_id)
+            if ranking is not None and tuple(ranking.participants) != event.participants:
+                return Moved(event.ranking_id)
+        case events.UnityChanged():
+            ranking = board.rankings.get(event.ranking_id)
+            unity = None if ranking is None else ranking.unities.get(event.unity_id)
+            if unity is not None and event.sort not in (UNSET, unity.sort):
+                return Moved(event.ranking_id, event.unity_id)
+    return None
 
 
 def give_results(board: Board, ranking_id: RankingId, results: Results) -> None:
@@ -562,8 +601,6 @@ def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.Even
 
 
 def _change_competitor(board: Board, revisions: Revisions, event: events.CompetitorChanged, recorded: Recorded) -> None:
-    revisions.competitors += 1
-    revisions.competitors_changed += 1
     revisions.parents += event.parent_id is not UNSET
     competitor = board.competitors[event.competitor_id]
     if competitor.erased is not None or event.commitment is not UNSET:

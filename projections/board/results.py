@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, PointsAdded, PointsReversed, Recorded
+from engine.domain.events import Delta, Points, PointsAdded, PointsExpired, PointsReversed, Recorded
 from engine.domain.expiry import Expiry
 from engine.domain.marks import mark_of
 from engine.domain.state import ResultLine
@@ -107,6 +107,25 @@ class Results:
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
         return len(self._numbers) * _COMPETITOR_BYTES + self._count * _RESULT_BYTES
+
+    def fold(
+        self,
+        unities: CountingUnities,
+        sequence: Sequence,
+        recorded_at: datetime,
+        event: Points,
+        took_place: datetime,
+        *,
+        counts: bool,
+    ) -> None:
+        """Folds an event of the ranking. `counts`: as for `reverse`; the others: as for `note`."""
+        match event:
+            case PointsAdded() if event.results:
+                self.note(unities, sequence, recorded_at, event, took_place)
+            case PointsReversed() if event.totals:
+                self.reverse(event, counts=counts)
+            case PointsExpired():
+                self.expire(event.boundary)
 
     def note(
         self,

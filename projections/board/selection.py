@@ -9,17 +9,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from msgspec import Struct
 
-from engine.domain.events import CompetitionChanged, CompetitorChanged, CompetitorErased, Event
+from engine.domain.events import Event, Touchable
 from engine.domain.terms import CompetitionId, CompetitorId
 from projections.board.board import Board, Competition, Competitor
 from projections.columns.packed import Packed
 
-CHANGES: Final = (CompetitorChanged, CompetitorErased, CompetitionChanged)
-"""The events that may change whether a filter accepts an item."""
 LOOKED_AT_ONCE: Final = 500
 """Items that one step checks; each takes between 1 and 2 µs."""
 _BYTES: Final = 2_000
@@ -30,6 +28,7 @@ class CompetitorFilter(Struct, frozen=True, kw_only=True):
     """Accepts competitors that meet every condition that is not None. `name`: the beginning of the name, case-folded.
     `parent_id`: the competitor directly above."""
 
+    kind: ClassVar[Touchable] = "competitor"
     name: str | None = None
     tag: str | None = None
     parent_id: CompetitorId | None = None
@@ -45,16 +44,12 @@ class CompetitorFilter(Struct, frozen=True, kw_only=True):
     def items(board: Board) -> Packed[CompetitorId, Competitor]:
         return board.competitors
 
-    @staticmethod
-    def changed_by(event: Event) -> int | None:
-        """The id of the competitor that the event changes; None: it changes none."""
-        return event.competitor_id if isinstance(event, CompetitorChanged | CompetitorErased) else None
-
 
 class CompetitionFilter(Struct, frozen=True, kw_only=True):
     """Accepts competitions that meet every condition that is not None. `competitor_id`: a participant. `since` and
     `until`: the bounds of its start."""
 
+    kind: ClassVar[Touchable] = "competition"
     group_id: int | None = None
     competitor_id: CompetitorId | None = None
     has_result: bool | None = None
@@ -73,11 +68,6 @@ class CompetitionFilter(Struct, frozen=True, kw_only=True):
     @staticmethod
     def items(board: Board) -> Packed[CompetitionId, Competition]:
         return board.competitions
-
-    @staticmethod
-    def changed_by(event: Event) -> int | None:
-        """The id of the competition that the event changes in a field that filters use; None: it changes none."""
-        return event.competition_id if isinstance(event, CompetitionChanged) else None
 
 
 ListFilter: TypeAlias = CompetitorFilter | CompetitionFilter
@@ -100,9 +90,9 @@ class Selection:
         self._changed: set[int] = set()
 
     def note(self, event: Event) -> None:
-        item_id = self._chosen.changed_by(event)
-        if item_id is not None:
-            self._changed.add(item_id)
+        kind = self._chosen.kind
+        if kind in event.touches and not event.creates:
+            self._changed.add(getattr(event, f"{kind}_id"))
 
     # ── Finding ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,8 +12,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
-from engine.domain import events
-from engine.domain.events import Event, Recorded
+from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, HasBoard, Ranking
 from projections.board.classification import ClassifiedGroup, Counted, by_totals_alone, in_force, lacks_sums, leading
@@ -57,17 +56,13 @@ class HeldCounts(Counted):
 
     def note(self, event: Event) -> None:
         """Notes what `event` will change. Call it before it is folded into the board."""
-        match event:
-            case events.PointsAdded() | events.PointsReversed() | events.PointsExpired() if (
-                event.ranking_id == self._ranking_id
-            ):
-                for delta in events.changed_by(event):
-                    key = delta.unity_id, delta.competitor_id
-                    if delta.unity_id in self._unities and key not in self._noted:
-                        self._noted[key] = self._as_now(*key)
-            case events.CompetitionVoided() | events.CompetitionUnvoided():
-                if self._voided is self._board.voided:
-                    self._voided = frozenset(self._voided)
+        if isinstance(event, Points):
+            for delta in changed_by(event) if event.ranking_id == self._ranking_id else ():
+                key = delta.unity_id, delta.competitor_id
+                if delta.unity_id in self._unities and key not in self._noted:
+                    self._noted[key] = self._as_now(*key)
+        elif event.structural and "competition" in event.touches and self._voided is self._board.voided:
+            self._voided = frozenset(self._voided)
 
     def _as_now(self, unity_id: UnityId, competitor_id: CompetitorId) -> _Noted:
         total = super().total(unity_id, competitor_id)

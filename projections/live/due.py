@@ -9,13 +9,7 @@ from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 
 from engine.domain.counting import LacksResults
-from engine.domain.events import (
-    Event,
-    Points,
-    RankingClosed,
-    RankingReopened,
-    Recorded,
-)
+from engine.domain.events import Event, Points, Recorded
 from engine.domain.expirations import Expiration, Redating
 from engine.domain.lines import declared_date
 from engine.domain.steps import finished
@@ -108,10 +102,8 @@ class ReopenedPoints:
 
     def _follow(self, recorded: Recorded) -> None:
         event = recorded.event
-        if event.redates:
+        if event.redates or (event.opens_or_closes and getattr(event, "ranking_id", None) == self._ranking_id):
             self._stale = True
-        elif isinstance(event, RankingReopened):
-            self._stale = self._stale or event.ranking_id == self._ranking_id
 
 
 class RedatedPoints(PointsFollower):
@@ -157,7 +149,7 @@ class RedatedPoints(PointsFollower):
 
     def _follow(self, recorded: Recorded) -> None:
         event = recorded.event
-        if isinstance(event, RankingClosed | RankingReopened) or (
+        if event.opens_or_closes or (
             event.structural and getattr(event, "competition_id", None) == self.competition_id
         ):
             self._stale = True

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import aclosing
 from datetime import datetime
 
-from engine.domain.events import Points, PointsAdded, PointsExpired, PointsReversed, Recorded
+from engine.domain.events import Points, Recorded
 from engine.domain.lines import declared_date, rule_of
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import TimeSlice
@@ -65,13 +65,13 @@ class _Reading:
         self._board, self._ranking_id = board, ranking_id
         self._expires = board.rankings[ranking_id].expires
         self._now = None if now is None else rule_of(board, ranking_id).by(now)
-        self.missed: deque[tuple[Recorded, bool]] = deque()
+        self.missed: deque[tuple[Recorded, Points, bool]] = deque()
 
     def take(self, recorded: Recorded) -> None:
         """Takes the next of the events up to the head at which the reading began."""
         event = recorded.event
-        if isinstance(event, PointsAdded) and event.results and event.ranking_id == self._ranking_id:
-            self._note(recorded, event)
+        if isinstance(event, Points) and event.results and event.ranking_id == self._ranking_id:
+            self._fold(recorded, event, counts=True)
             rule = rule_of(self._board, self._ranking_id)
             counting = [line.delta for line in rule.of(recorded) if line.is_result]
             if len(counting) < len(event.results):
@@ -85,21 +85,14 @@ class _Reading:
         if event.redates:
             self.is_stale |= self._expires
         elif isinstance(event, Points) and event.ranking_id == self._ranking_id:
-            counts = isinstance(event, PointsReversed) and counts_after(self._board, event)
-            self.missed.append((recorded, counts))
+            self.missed.append((recorded, event, counts_after(self._board, event)))
 
     def take_missed(self) -> None:
         """Takes the first of those that were `missed`."""
-        recorded, counts = self.missed.popleft()
-        match recorded.event:
-            case PointsAdded() as event if event.results:
-                self._note(recorded, event)
-            case PointsReversed() as event if event.totals:
-                self.results.reverse(event, counts=counts)
-            case PointsExpired() as event:
-                self.results.expire(event.boundary)
+        recorded, event, counts = self.missed.popleft()
+        self._fold(recorded, event, counts=counts)
 
-    def _note(self, recorded: Recorded, event: PointsAdded) -> None:
+    def _fold(self, recorded: Recorded, event: Points, *, counts: bool) -> None:
         took_place = declared_date(self._board, event.competition_id) or recorded.recorded_at
         unities = self._board.rankings[self._ranking_id].unities
-        self.results.note(unities, recorded.sequence, recorded.recorded_at, event, took_place)
+        self.results.fold(unities, recorded.sequence, recorded.recorded_at, event, took_place, counts=counts)

@@ -7,17 +7,15 @@ making it again takes hardly longer. All of this work runs in time slices.
 
 import asyncio
 from collections import OrderedDict
-from itertools import chain
 from typing import Final
 from weakref import WeakValueDictionary
 
-from msgspec import UNSET, Struct, field
+from msgspec import Struct, field
 
-from engine.domain import events
-from engine.domain.events import Recorded
+from engine.domain.events import Points, Recorded, changed_by
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import TimeSlice, in_time_slices
-from projections.board.board import HasBoard, Unity
+from projections.board.board import HasBoard, Unity, moved_by
 from projections.board.order import OrderedLines, line_of
 from projections.columns.enrolment import Enrolment
 
@@ -84,26 +82,18 @@ class Orders:
         if not self._kept:
             return
         event = recorded.event
-        match event:
-            case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
-                for delta in events.changed_by(event):
-                    for unity_ids in self._with.get(delta.unity_id, ())[:]:
-                        self._note(unity_ids, delta.competitor_id)
-            case events.ParticipantsChanged():
-                for unity_ids in self._kept_of(event.ranking_id):
-                    for competitor_id in chain(event.removed, event.added):
+        if isinstance(event, Points):
+            for delta in changed_by(event):
+                for unity_ids in self._with.get(delta.unity_id, ())[:]:
+                    self._note(unity_ids, delta.competitor_id)
+        elif (moved := moved_by(self._owner.board, event)) is not None:
+            its = self._kept_of(moved.ranking_id) if moved.unity_id is None else self._with.get(moved.unity_id, ())[:]
+            for unity_ids in its:
+                if moved.competitors is None:
+                    self._drop(unity_ids)
+                else:
+                    for competitor_id in moved.competitors:
                         self._note(unity_ids, competitor_id)
-            case events.UnityChanged():
-                ranking = self._owner.board.rankings.get(event.ranking_id)
-                unity = None if ranking is None else ranking.unities.get(event.unity_id)
-                if unity is not None and event.sort not in (UNSET, unity.sort):
-                    for unity_ids in self._with.get(event.unity_id, ())[:]:
-                        self._drop(unity_ids)
-            case events.RankingModified():
-                kept = self._kept_of(event.ranking_id)
-                if kept and tuple(self._kept[kept[0]].enrolment) != event.participants:
-                    for unity_ids in kept:  # all share the list of their ranking
-                        self._drop(unity_ids)
 
     def clear(self) -> None:
         """Drops all orders. Call it when the board is replaced."""

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from engine.domain.events import Recorded
 from engine.process.time_slices import TimeSlices
 from projections.board.board import HasBoard
-from projections.board.selection import CHANGES, ListFilter, Selection
+from projections.board.selection import ListFilter, Selection
 
 SELECTIONS_BYTES_MAX: Final = 32 * 1024 * 1024
 """Bytes of the selections that are kept for one tournament. The last one used is kept even beyond this limit."""
@@ -39,7 +39,7 @@ class Selections:
     def note(self, recorded: Recorded) -> None:
         """Notes what the event will change. Call it before the event is folded into the board."""
         event = recorded.event
-        if not isinstance(event, CHANGES):
+        if not event.touches:
             return
         for selection in self._alive.values():
             selection.note(event)

@@ -118,6 +118,15 @@ def changes_order(event: Event, ranking_id: RankingId) -> bool:
     return isinstance(event, _REORDERING) and event.ranking_id == ranking_id
 
 
+def changes_table(event: Event, ranking_id: RankingId) -> bool:
+    """Whether this event, which changes no points, changes the table of a ranking: its order, criteria or names."""
+    if isinstance(event, events.CompetitorChanged | events.CompetitorErased):
+        return True
+    return changes_order(event, ranking_id) or (
+        isinstance(event, events.ClassificationDeclared) and event.ranking_id == ranking_id
+    )
+
+
 def _has_one_delta(event: Event) -> TypeGuard[Points]:
     """Whether the event has a single line of points, in a unity that counts sums."""
     return isinstance(event, Points) and len(event.deltas) == len(changed_by(event)) == 1

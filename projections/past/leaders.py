@@ -11,17 +11,16 @@ from array import array
 from collections.abc import Generator, Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from heapq import merge, nsmallest
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import Final
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from engine.domain import events
-from engine.domain.events import Delta, PointsAdded, PointsReversed, Recorded, changed_by
+from engine.domain.events import Delta, Event, Points, Recorded, changed_by
 from engine.domain.lines import rule_of
 from engine.domain.presentation import in_zone
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, TournamentId, UnityId
-from projections.board.board import Board, Unity, folding
+from projections.board.board import Board, Unity, folding, moved_by
 from projections.board.order import OrderedLines
 from projections.board.results import PassingResults
 from projections.columns.enrolment import Totals
@@ -268,24 +267,21 @@ class PublishedLeaders:
         self.reigns.lead(self._at, _leaders(self._order, unity), self._new_competitions)
         self._may_differ, self._changed, self._new_competitions = False, {}, 0
 
-    def _note(self, event: events.Event) -> None:
+    def _note(self, event: Event) -> None:
         """Notes what `event` will change. Call it before `event` is folded."""
-        match event:
-            case PointsAdded() | PointsReversed() | events.PointsExpired():
-                touched = [line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id]
-                if touched:
-                    self._has_points = True
-                    self._touch(touched)
-                    if event.competition_id is not None and event.competition_id not in self._competitions:
-                        self._competitions.add(event.competition_id)
-                        self._new_competitions += 1
-            case events.ParticipantsChanged():
-                self._touch(chain(event.removed, event.added))
-            case events.RankingModified():
+        if isinstance(event, Points):
+            touched = [line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id]
+            if touched:
+                self._has_points = True
+                self._touch(touched)
+                if event.competition_id is not None and event.competition_id not in self._competitions:
+                    self._competitions.add(event.competition_id)
+                    self._new_competitions += 1
+        elif (moved := moved_by(self._board, event)) is not None and moved.unity_id in (None, self._unity_id):
+            if moved.competitors is None:
                 self._may_differ, self._order = True, None
-            case events.UnityChanged():
-                if event.unity_id == self._unity_id and event.sort is not UNSET:
-                    self._may_differ, self._order = True, None
+            else:
+                self._touch(moved.competitors)
 
     def _touch(self, competitor_ids: Iterable[CompetitorId]) -> None:
         self._may_differ = True

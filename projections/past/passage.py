@@ -10,11 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain import events
-from engine.domain.events import Event, Points, Recorded, changed_by
+from engine.domain.events import Points, Recorded, changed_by
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board
-from projections.past.history import changes_order
+from projections.past.history import changes_table
 
 PASSAGE_EVENTS_MAX: Final = 1_000
 """Events of a passage. Passages begin at multiples of this number. They end earlier at an event other than points that
@@ -56,7 +55,7 @@ def cut(run: Items[Recorded], ranking_id: RankingId, at: Sequence) -> tuple[Item
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == ranking_id:
             deltas += len(changed_by(event))
-        if _changes_table(event, ranking_id) or (deltas > PASSAGE_DELTAS_MAX and number > begin):
+        if changes_table(event, ranking_id) or (deltas > PASSAGE_DELTAS_MAX and number > begin):
             if recorded.sequence > at:
                 return run[:begin], run[begin:number]
             begin, deltas = number + 1, 0
@@ -65,19 +64,7 @@ def cut(run: Items[Recorded], ranking_id: RankingId, at: Sequence) -> tuple[Item
 
 def passage(board: Board, first: Sequence, run: Items[Recorded], ranking_id: RankingId) -> Passage:
     """The passage of these events, which follow the event `first`, that the board shows."""
-    starts = {
-        one.event.competition_id: one.event.started_at
-        for one in run
-        if isinstance(one.event, events.CompetitionAdded) and one.event.started_at is not None
-    }
+    made = [(competition_id, one) for one in run if (competition_id := one.event.made_competition) is not None]
+    starts = {competition_id: date for competition_id, one in made if (date := getattr(one.event, "started_at", None))}
     points = [one for one in run if isinstance(one.event, Points) and one.event.ranking_id == ranking_id]
     return Passage(board, first, run[-1].sequence if run else first, points, starts)
-
-
-def _changes_table(event: Event, ranking_id: RankingId) -> bool:
-    """Whether an event other than points changes the table of a ranking."""
-    if isinstance(event, events.CompetitorChanged | events.CompetitorErased):
-        return True
-    return changes_order(event, ranking_id) or (
-        isinstance(event, events.ClassificationDeclared) and event.ranking_id == ranking_id
-    )

@@ -30,7 +30,7 @@ from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.view import View, ask
 from projections.board import selection as selection_module
 from projections.board.board import Board, Revisions, fold
-from projections.board.selection import CHANGES, CompetitionFilter, CompetitorFilter, ListFilter, Selection
+from projections.board.selection import CompetitionFilter, CompetitorFilter, ListFilter, Selection
 from projections.live import selections as selections_module
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
@@ -280,8 +280,7 @@ def test_pages_and_totals_are_those_of_now(drawn: tuple[ListFilter | None, list[
     selection = Selection(chosen, board)
     for one in happens:
         if not isinstance(one, int):
-            if isinstance(one, CHANGES):  # others are kept from it
-                selection.note(one)
+            selection.note(one)
             fold(board, Revisions(), recorded([one])[0])
             continue
         for _ in selection.steps(0, None):
