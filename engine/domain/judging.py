@@ -61,6 +61,8 @@ from engine.domain.terms import (
     Sequence,
     Sort,
     UnityId,
+    name_fault,
+    slug_fault,
 )
 
 _T = TypeVar("_T")
@@ -146,6 +148,15 @@ def _event_of(state: State, command: commands.OneEvent) -> Event:
             return _change_presentation(command)
         case _:
             assert_never(command)
+
+
+def opening(name: str, slug: str) -> Event:
+    """The first event of a tournament. Raises Unacceptable."""
+    if fault := name_fault(name):
+        raise Unacceptable(f"The name {fault}.")
+    if fault := slug_fault(slug):
+        raise Unacceptable(f"The slug {fault}.")
+    return events.TournamentOpened(name=name.strip(), slug=slug)
 
 
 def _add_points(state: State, command: commands.AddPoints) -> Event:

@@ -23,9 +23,9 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal, existing
 from engine.domain.events import Event, Naming
-from engine.domain.judging import add_competition, decide, naming, refuse_points, register_competitor
+from engine.domain.judging import add_competition, decide, naming, opening, refuse_points, register_competitor
 from engine.domain.state import RankingState, State
-from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence, name_fault, slug_fault
+from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence
 
 RULES: Final = 1
 
@@ -84,8 +84,9 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             _refuse_expiry(state, event)
             return event
         case events.TournamentOpened():
-            _refuse_opening(sequence, event)
-            return event
+            if sequence != 1:
+                raise Conflict("The tournament is already open.")
+            return opening(event.name, event.slug)
         case events.EventSetAside() | events.Ignored():
             return event
         case events.CompetitorRegistered() | events.CompetitorChanged() if event.commitment is not UNSET:
@@ -194,17 +195,6 @@ def _asked(command: type[_C], event: Event) -> _C:
     fields = msgspec.structs.asdict(event)
     fields.pop("commitment", None)
     return command(**fields)
-
-
-def _refuse_opening(sequence: Sequence, event: events.TournamentOpened) -> None:
-    if sequence != 1:
-        raise Conflict("The tournament is already open.")
-    if event.name != event.name.strip():
-        raise Conflict("The name must not begin or end with a blank.")
-    if fault := name_fault(event.name):
-        raise Conflict(f"The name {fault}.")
-    if fault := slug_fault(event.slug):
-        raise Conflict(f"The slug {fault}.")
 
 
 def _refuse_excess(those: Collection[object], most: int, what: str) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.database.distribution import is_coordinator
 from engine.domain.errors import DatabaseUnavailable, LogUnreadable
-from engine.domain.events import TournamentOpened
+from engine.domain.judging import opening
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec, heads
 from engine.log.reading import name_at
@@ -74,8 +74,9 @@ class RegistryEntry(Struct, frozen=True):
 async def open_tournament(
     connection: Connection, tournament_id: TournamentId, *, name: str, slug: str, actor: ActorId
 ) -> bool:
-    """Enters a tournament in the registry and records its opening. Returns False if the slug is taken."""
-    kind, body = codec.encode(TournamentOpened(name=name, slug=slug))
+    """Enters a tournament in the registry and records its opening. Returns False if the slug is taken. Raises
+    Unacceptable."""
+    kind, body = codec.encode(opening(name, slug))
     opened: bool = await connection.fetchval(_OPEN, tournament_id, slug, name, uuid4(), actor, kind, body)
     return opened
 

@@ -22,7 +22,7 @@ WORDS: Final = {
     "movement": (
         "the places that a line gained or lost between two moments, in the tables that the same query shows at both."
     ),
-    "event": "one fact of a tournament, in the past tense (`PointsAdded`). It never changes.",
+    "event": "one fact of a tournament, in the past tense: points were added, a ranking was closed. It never changes.",
     "sequence": "an event's number in its tournament: 1, 2, 3 … without gaps, in the order of commits.",
     "version": "of a unity: the number of events that have shaped its standings; its creation is 1.",
     "published": "of a tournament: the public sees it without a token, up to its public end.",
