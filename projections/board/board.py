@@ -448,7 +448,7 @@ def reverse_points(board: Board, sequence: Sequence, event: events.PointsReverse
     `first`."""
     ranking = _give_totals(board, sequence, event)
     if event.totals and ranking.results is not None:
-        ranking.results.reverse(event, counts=counts_after(board, event))
+        ranking.results.turn(event.reverses, event.totals, counts=counts_after(board, event))
     if event.undone:
         ranking.undone[event.reverses] = sequence
     elif event.undone is not None:
@@ -480,6 +480,20 @@ def _give_totals(board: Board, sequence: Sequence, event: events.PointsReversed 
         unity.totals.add(line.competitor_id, unity.notation.kept(line.total) - unity.totals.get(line.competitor_id))
     _raise_versions(ranking, event.deltas, event.totals)
     return ranking
+
+
+def fold_results(board: Board, results: Results, recorded: Recorded, *, counts: bool) -> None:
+    """Folds an event into the results of its ranking. `counts`: as `counts_after` said when it was folded."""
+    event = recorded.event
+    match event:
+        case events.PointsAdded() if event.results:
+            took_place = declared_date(board, event.competition_id) or recorded.recorded_at
+            unities = board.rankings[event.ranking_id].unities
+            results.note(unities, recorded.sequence, recorded.recorded_at, event, took_place)
+        case events.PointsReversed() if event.totals:
+            results.turn(event.reverses, event.totals, counts=counts)
+        case events.PointsExpired():
+            results.expire(event.boundary)
 
 
 def counts_after(board: Board, event: events.Points) -> bool:

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, PointsAdded, PointsExpired, PointsReversed, Recorded
+from engine.domain.events import Delta, Points, Recorded, Total
 from engine.domain.expiry import Expiry
 from engine.domain.marks import mark_of
 from engine.domain.state import ResultLine
@@ -74,7 +74,7 @@ class Results:
         self._numbers: dict[tuple[UnityId, CompetitorId], list[int] | SortedIntegers] = {}
         self._counts: dict[UnityId, Counts] = {}
         self._signs: dict[UnityId, int] = {}
-        self._given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
+        self._given: dict[Sequence, tuple[datetime, Points]] = {}
         self._competitions: set[CompetitionId] = set()
         self._expiring: list[tuple[datetime, Sequence, UnityId]] = []  # a heap: when, which event, which unity
         self._count = 0
@@ -108,31 +108,12 @@ class Results:
         """Bytes in memory, estimated."""
         return len(self._numbers) * _COMPETITOR_BYTES + self._count * _RESULT_BYTES
 
-    def fold(
-        self,
-        unities: CountingUnities,
-        sequence: Sequence,
-        recorded_at: datetime,
-        event: Points,
-        took_place: datetime,
-        *,
-        counts: bool,
-    ) -> None:
-        """Folds an event of the ranking. `counts`: as for `reverse`; the others: as for `note`."""
-        match event:
-            case PointsAdded() if event.results:
-                self.note(unities, sequence, recorded_at, event, took_place)
-            case PointsReversed() if event.totals:
-                self.reverse(event, counts=counts)
-            case PointsExpired():
-                self.expire(event.boundary)
-
     def note(
         self,
         unities: CountingUnities,
         sequence: Sequence,
         recorded_at: datetime,
-        event: PointsAdded,
+        event: Points,
         took_place: datetime | None = None,
     ) -> None:
         """Adds the results of the event `sequence` of the ranking, which has these unities. `took_place`: the time from
@@ -152,11 +133,11 @@ class Results:
                 if (expiry := unities[unity_id].expiry) is not None:
                     heappush(self._expiring, (expiry.expires_at(took_place), sequence, unity_id))
 
-    def reverse(self, event: PointsReversed, *, counts: bool) -> None:
-        """Adds the lines that the event restores if they count from then on; otherwise removes the lines that it takes
-        back."""
-        turned = {(line.unity_id, line.competitor_id) for line in event.totals}
-        self._turn(event.reverses, counts, lambda delta: (delta.unity_id, delta.competitor_id) in turned)
+    def turn(self, sequence: Sequence, totals: Iterable[Total], *, counts: bool) -> None:
+        """Adds the lines of the event `sequence` that are in these totals if they count from now on; otherwise removes
+        them."""
+        turned = {(line.unity_id, line.competitor_id) for line in totals}
+        self._turn(sequence, counts, lambda delta: (delta.unity_id, delta.competitor_id) in turned)
 
     def leave_out(self, sequence: Sequence, wanted: Callable[[Delta], bool]) -> None:
         """Removes the lines of the event `sequence` that are not wanted."""
@@ -236,5 +217,5 @@ class PassingResults:
 def note_given(results: Results, unities: CountingUnities, ranking_id: RankingId, recorded: Recorded) -> None:
     """Adds all results that an event gave in the ranking, counting or not."""
     event = recorded.event
-    if isinstance(event, PointsAdded) and event.results and event.ranking_id == ranking_id:
+    if isinstance(event, Points) and event.results and event.ranking_id == ranking_id:
         results.note(unities, recorded.sequence, recorded.recorded_at, event)

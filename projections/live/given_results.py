@@ -7,10 +7,10 @@ from contextlib import aclosing
 from datetime import datetime
 
 from engine.domain.events import Points, Recorded
-from engine.domain.lines import declared_date, rule_of
+from engine.domain.lines import rule_of
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import TimeSlice
-from projections.board.board import Board, counts_after, give_results
+from projections.board.board import Board, counts_after, fold_results, give_results
 from projections.board.results import Results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -65,13 +65,13 @@ class _Reading:
         self._board, self._ranking_id = board, ranking_id
         self._expires = board.rankings[ranking_id].expires
         self._now = None if now is None else rule_of(board, ranking_id).by(now)
-        self.missed: deque[tuple[Recorded, Points, bool]] = deque()
+        self.missed: deque[tuple[Recorded, bool]] = deque()
 
     def take(self, recorded: Recorded) -> None:
         """Takes the next of the events up to the head at which the reading began."""
         event = recorded.event
         if isinstance(event, Points) and event.results and event.ranking_id == self._ranking_id:
-            self._fold(recorded, event, counts=True)
+            fold_results(self._board, self.results, recorded, counts=True)
             rule = rule_of(self._board, self._ranking_id)
             counting = [line.delta for line in rule.of(recorded) if line.is_result]
             if len(counting) < len(event.results):
@@ -85,14 +85,9 @@ class _Reading:
         if event.redates:
             self.is_stale |= self._expires
         elif isinstance(event, Points) and event.ranking_id == self._ranking_id:
-            self.missed.append((recorded, event, counts_after(self._board, event)))
+            self.missed.append((recorded, counts_after(self._board, event)))
 
     def take_missed(self) -> None:
         """Takes the first of those that were `missed`."""
-        recorded, event, counts = self.missed.popleft()
-        self._fold(recorded, event, counts=counts)
-
-    def _fold(self, recorded: Recorded, event: Points, *, counts: bool) -> None:
-        took_place = declared_date(self._board, event.competition_id) or recorded.recorded_at
-        unities = self._board.rankings[self._ranking_id].unities
-        self.results.fold(unities, recorded.sequence, recorded.recorded_at, event, took_place, counts=counts)
+        recorded, counts = self.missed.popleft()
+        fold_results(self._board, self.results, recorded, counts=counts)
