@@ -4,7 +4,7 @@ It is made from the declarations of the operations, the shapes of their answers,
 operations have in common is written here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from http import HTTPStatus
 from importlib.metadata import version
@@ -82,39 +82,7 @@ def document() -> bytes:
 def described() -> Document:
     """The document."""
     answers = {name_of(operation): _answer(operation) for operation in OPERATIONS}
-    of_items = {name_of(o): _answer_to_items(o) for o in OPERATIONS if isinstance(o, Write) and o.many}
-    types = [*answers.values(), *of_items.values()]
-    types += [_body_of(_answer_name(action.operation_id), action.answer) for action in ACTIONS]
     public = {read.path: _body_of(_answer_name(read.operation_id), read.answer) for read in PUBLIC_READS}
-    types += public.values()
-    types += CompetitorShape, BriefRankingShape, problems.Problem, Criteria, RankingsDeltas, Deltas
-    references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMAS + "{name}")
-    schemas = _typed(schemas)
-    for schema in schemas.values():
-        if "description" in schema:  # a docstring, with the line breaks of the source
-            schema["description"] = " ".join(schema["description"].split())
-    schemas["Deltas"] = references[-1]
-    schemas["Deltas"] |= {"minItems": 1}
-    schemas["RankingsDeltas"] = references[-2]
-    schemas["RankingsDeltas"] |= {"minItems": 1}
-    schemas["Criteria"] = references[-3]
-    schemas |= {name: _minimal(names) for names, name in _MINIMAL.items()}
-    schemas["RankingLines"]["properties"]["participants_delta"] = {"$ref": f"{SCHEMAS}Deltas"}
-    schemas["UnityLine"]["properties"]["delta"] = DELTA_SCHEMA
-    for operation in OPERATIONS:
-        if isinstance(operation, Write) and operation.fields:
-            schemas |= _bodies(operation)
-    paths: dict[str, Document] = {}
-    for operation in OPERATIONS:
-        described = _described(operation, answers[name_of(operation)].__name__)
-        paths.setdefault(TOURNAMENT + operation.path, {})[method_of(operation).lower()] = described
-    for stream in STREAMS:
-        paths[TOURNAMENT + stream.path] = {"get": _of_stream(stream)}
-    for action in ACTIONS:
-        paths[TOURNAMENT + action.path] = {"post": _of_action(action)}
-    for read in PUBLIC_READS:
-        paths[PUBLIC + read.path] = {"get": _of_public(read, public[read.path].__name__)}
-    paths[PUBLIC + PUBLIC_EVENTS.path] = {"get": _of_public_stream(PUBLIC_EVENTS)}
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -126,9 +94,9 @@ def described() -> Document:
         "servers": [{"url": "/", "description": "where this document is"}],
         "tags": [{"name": name, "description": about} for name, about in RESOURCES.items()],
         "security": [{"token": []}],
-        "paths": paths | _open_paths(),
+        "paths": _paths(answers, public) | _open_paths(),
         "components": {
-            "schemas": schemas,
+            "schemas": _schemas([*answers.values()], [*public.values()]),
             "responses": {f"E{status}": _refusal(status) for status in _STATUSES},
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "Created by `tallybook token create`."}
@@ -137,6 +105,47 @@ def described() -> Document:
     }
     shown: Document = _without_suffix(_with_formats(document))
     return shown
+
+
+def _schemas(answers: list[Any], public: list[Any]) -> dict[str, Document]:
+    """What the document calls each type of a body. `answers`, `public`: the bodies of operations, and of public
+    reads."""
+    of_items = [_answer_to_items(o) for o in OPERATIONS if isinstance(o, Write) and o.many]
+    of_actions = [_body_of(_answer_name(action.operation_id), action.answer) for action in ACTIONS]
+    more = (CompetitorShape, BriefRankingShape, problems.Problem, Criteria, RankingsDeltas, Deltas)
+    types = [*answers, *of_items, *of_actions, *public, *more]
+    references, components = msgspec.json.schema_components(types, ref_template=SCHEMAS + "{name}")
+    schemas: dict[str, Document] = _typed(components)
+    for schema in schemas.values():
+        if "description" in schema:  # a docstring, with the line breaks of the source
+            schema["description"] = " ".join(schema["description"].split())
+    criteria, of_rankings, of_one = references[-3:]
+    schemas["Deltas"] = of_one | {"minItems": 1}
+    schemas["RankingsDeltas"] = of_rankings | {"minItems": 1}
+    schemas["Criteria"] = criteria
+    schemas |= {name: _minimal(names) for names, name in _MINIMAL.items()}
+    schemas["RankingLines"]["properties"]["participants_delta"] = {"$ref": f"{SCHEMAS}Deltas"}
+    schemas["UnityLine"]["properties"]["delta"] = DELTA_SCHEMA
+    for operation in OPERATIONS:
+        if isinstance(operation, Write) and operation.fields:
+            schemas |= _bodies(operation)
+    return schemas
+
+
+def _paths(answers: Mapping[str, Any], public: Mapping[str, Any]) -> dict[str, Document]:
+    """The operations by path and method. `answers`: bodies by the name of the operation; `public`: by path."""
+    paths: dict[str, Document] = {}
+    for operation in OPERATIONS:
+        described = _described(operation, answers[name_of(operation)].__name__)
+        paths.setdefault(TOURNAMENT + operation.path, {})[method_of(operation).lower()] = described
+    for stream in STREAMS:
+        paths[TOURNAMENT + stream.path] = {"get": _of_stream(stream)}
+    for action in ACTIONS:
+        paths[TOURNAMENT + action.path] = {"post": _of_action(action)}
+    for read in PUBLIC_READS:
+        paths[PUBLIC + read.path] = {"get": _of_public(read, public[read.path].__name__)}
+    paths[PUBLIC + PUBLIC_EVENTS.path] = {"get": _of_public_stream(PUBLIC_EVENTS)}
+    return paths
 
 
 def resource_of(operation: Operation | Stream | Action) -> str:

@@ -460,45 +460,10 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
 
     Raises StartupRefused.
     """
-    options: dict[str, Any] = {
-        "timeout": CONNECT_SECONDS_MAX,
-        "command_timeout": STATEMENT_SECONDS_MAX + 2,
-        "server_settings": {"application_name": name},
-        # Checked for each connection: an address can come to lead to a standby, whose answers are out of date.
-        "target_session_attrs": "primary",
-    }
-    epoch = Epoch()
-    settling = _Settling(epoch)
-    pools: list[Pool] = []
-    hosts = Hosts(dsn)
-
-    async def opened(settling: _Settling, size: int, *, init_size: int = 0, **at: Any) -> Pool:
-        pool = await asyncpg.create_pool(
-            connect=hosts.connect,
-            **options,
-            **at,
-            init_size=init_size,
-            min_size=0,  # asyncpg would restore a floor behind our back, and report failures in its own words
-            max_size=size,
-            init=settling.settle,
-            reset=_keep,
-            connection_class=ServiceConnection,
-        )
-        pools.append(pool)
-        return pool
-
-    async def opened_at(node: Node) -> NodeDatabase:
-        straight = _Settling(Epoch(within=epoch), is_serving=True)
-        around = _Settling(epoch, is_serving=True)
-        return NodeDatabase(
-            node,
-            await opened(straight, connections_max, host=node.host, port=node.port),
-            await opened(around, AROUND_CONNECTIONS_MAX),
-            epoch,
-        )
-
+    pools = _Pools(dsn, name, connections_max)
+    settling = _Settling(pools.epoch)
     with _starting():
-        pool = await opened(settling, connections_max, init_size=1)
+        pool = await pools.opened(settling, connections_max, init_size=1)
     try:
         with _starting():
             async with pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
@@ -509,10 +474,50 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
                 await refuse_half_distributed(connection)
                 distributed = is_distributed(connection)
         settling.is_serving = True
-        yield DistributedDatabase(pool, epoch, opened_at) if distributed else Database(pool, epoch)
+        yield DistributedDatabase(pool, pools.epoch, pools.opened_at) if distributed else Database(pool, pools.epoch)
     finally:
-        for one in reversed(pools):
-            await _close(one)
+        await pools.close()
+
+
+class _Pools:
+    """Opens the pools of one service, which share an epoch, and closes them."""
+
+    def __init__(self, dsn: str, name: str, connections_max: int) -> None:
+        self.epoch = Epoch()
+        self._connections_max = connections_max
+        self._opened: list[Pool] = []
+        self._options: dict[str, Any] = {
+            "connect": Hosts(dsn).connect,
+            "timeout": CONNECT_SECONDS_MAX,
+            "command_timeout": STATEMENT_SECONDS_MAX + 2,
+            "server_settings": {"application_name": name},
+            # Checked for each connection: an address can come to lead to a standby, whose answers are out of date.
+            "target_session_attrs": "primary",
+            "min_size": 0,  # asyncpg would restore a floor behind our back, and report failures in its own words
+            "reset": _keep,
+            "connection_class": ServiceConnection,
+        }
+
+    async def opened(self, settling: "_Settling", size: int, *, init_size: int = 0, **at: Any) -> Pool:
+        pool = await asyncpg.create_pool(
+            **self._options, **at, init_size=init_size, max_size=size, init=settling.settle
+        )
+        self._opened.append(pool)
+        return pool
+
+    async def opened_at(self, node: Node) -> NodeDatabase:
+        straight = _Settling(Epoch(within=self.epoch), is_serving=True)
+        around = _Settling(self.epoch, is_serving=True)
+        return NodeDatabase(
+            node,
+            await self.opened(straight, self._connections_max, host=node.host, port=node.port),
+            await self.opened(around, AROUND_CONNECTIONS_MAX),
+            self.epoch,
+        )
+
+    async def close(self) -> None:
+        for pool in reversed(self._opened):
+            await _close(pool)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from engine.domain.notation import WHOLE, Notation
 from engine.domain.options import UnityOptions, expiry_of, notation_of, options_of, options_of_main_unity
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.competition_sums import CompetitionSums, WhatCounts
-from projections.board.publication import Publication
+from projections.board.publication import Publication, PublicationEvent
 from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
@@ -228,12 +228,11 @@ def board_like(board: Board) -> Board:
 def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     """Folds one event into `board`, in place. Raises LookupError if it names what does not exist."""
     event = recorded.event
-    now = recorded.recorded_at
     match event:
         case events.PointsAdded():
             add_points(board, recorded.sequence, event)
             if event.results:
-                add_results(board, recorded.sequence, now, event)
+                add_results(board, recorded.sequence, recorded.recorded_at, event)
         case events.PointsReversed():
             reverse_points(board, recorded.sequence, event)
         case events.PointsExpired():
@@ -242,42 +241,16 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             pass  # the log has the name (`name_at` in engine/log/reading.py)
         case events.EventSetAside() | events.Ignored():
             _note_set_aside(revisions, recorded.sequence, event)
-        case events.CompetitorRegistered() | events.CompetitorChanged() | events.CompetitorErased():
+        case _ if isinstance(event, CompetitorEvent):
             revisions.competitors += 1
             _fold_competitor(board, revisions, event, recorded)
-        case (
-            events.CompetitionAdded()
-            | events.CompetitionChanged()
-            | events.CompetitionVoided()
-            | events.CompetitionUnvoided()
-            | events.CompetitorsStruck()
-            | events.CompetitorsUnstruck()
-        ):
+        case _ if isinstance(event, CompetitionEvent):
             revisions.competitions += 1
             _fold_competition(board, event, recorded)
-        case (
-            events.RankingCreated()
-            | events.RankingModified()
-            | events.RankingInformationChanged()
-            | events.ParticipantsChanged()
-            | events.UnityAdded()
-            | events.UnityChanged()
-            | events.ClassificationDeclared()
-            | events.RankingClosed()
-            | events.RankingReopened()
-            | events.RankingHidden()
-            | events.RankingShown()
-            | events.RankingsOrdered()
-        ):
+        case _ if isinstance(event, RankingEvent):
             revisions.rankings += 1
             _fold_ranking(board, event, recorded)
-        case (
-            events.TournamentPublished()
-            | events.TournamentUnpublished()
-            | events.PublicationFrozen()
-            | events.PublicationRevealed()
-            | events.PresentationChanged()
-        ):
+        case _ if isinstance(event, PublicationEvent):
             board.publication = board.publication.after(recorded.sequence, event)
         case _:
             assert_never(event)

@@ -198,26 +198,30 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
             case _Places():
                 _last(board.rankings).participants.append_places(_as_numbers(run.places))
             case _Unity():
-                ranking = _last(board.rankings)
-                ranking.unities[run.unity_id] = unity_with(
-                    run,
-                    number=run.number,
-                    name=run.name,
-                    sort=run.sort,
-                    version=run.version,
-                    totals=Totals(ranking.participants),
-                )
-                if run.counts is not Counts.SUM or run.lasts is not None:
-                    ranking_id = next(reversed(board.rankings))
-                    board.rankings[ranking_id] = msgspec.structs.replace(
-                        ranking, of_results=counting_results(ranking.unities), special=special(ranking.unities)
-                    )
-                    note_expiry(board, ranking_id, run.unity_id)
+                _take_unity(run, board)
             case _Totals():
                 _last(_last(board.rankings).unities).totals.append_column(_restored(run.totals))
             case _:
                 assert_never(run)
         yield
+
+
+def _take_unity(run: _Unity, board: Board) -> None:
+    ranking = _last(board.rankings)
+    ranking.unities[run.unity_id] = unity_with(
+        run,
+        number=run.number,
+        name=run.name,
+        sort=run.sort,
+        version=run.version,
+        totals=Totals(ranking.participants),
+    )
+    if run.counts is not Counts.SUM or run.lasts is not None:
+        ranking_id = next(reversed(board.rankings))
+        board.rankings[ranking_id] = msgspec.structs.replace(
+            ranking, of_results=counting_results(ranking.unities), special=special(ranking.unities)
+        )
+        note_expiry(board, ranking_id, run.unity_id)
 
 
 _T = TypeVar("_T")
