@@ -1,18 +1,22 @@
-"""The named bounds of the product, as its modules declare them."""
+"""The named bounds of the product, as its modules declare them, and how a test sets others."""
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, Protocol
 
-_ROOT: Final = Path(__file__).parents[1]
+import pytest
+
+from tests.project import ROOT
+
 _SOURCES: Final = {
-    "engine": _ROOT,
-    "projections": _ROOT,
-    "api": _ROOT,
-    "tallybook_client": _ROOT / "clients" / "python",
+    "engine": ROOT,
+    "projections": ROOT,
+    "api": ROOT,
+    "tallybook_client": ROOT / "clients" / "python",
 }
 _BOUND: Final = re.compile(r"_?[A-Z][A-Z0-9_]*_(?:MAX|MIN|SECONDS|SHOWN|LISTED|KEPT|AT_ONCE)")
 
@@ -48,3 +52,25 @@ def named_by(module: ModuleType) -> set[str]:
             case ast.Attribute(value=ast.Name(id=used), attr=name) if _BOUND.fullmatch(name):
                 names.add(f"{getattr(module, used).__name__}.{name}")
     return names
+
+
+class Bounds(Protocol):
+    """Sets bounds for the rest of the test: `bounds(TAIL_EVENTS_MAX=1)`."""
+
+    def __call__(self, **values: float) -> None: ...
+
+
+def set_bounds(patch: pytest.MonkeyPatch, **values: float) -> None:
+    """Sets bounds, wherever they are known, until `patch` is undone. Raises LookupError if a name is none of a number
+    in the product."""
+    for name, value in values.items():
+        knowing = [module for module in _product() if isinstance(vars(module).get(name), int | float)]
+        if not knowing:
+            raise LookupError(name)
+        for module in knowing:
+            patch.setattr(module, name, value)
+
+
+def _product() -> list[ModuleType]:
+    """What is loaded of it."""
+    return [module for name, module in sys.modules.items() if name.partition(".")[0] in _SOURCES]

@@ -21,6 +21,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -38,6 +39,7 @@ from engine.database.migrator import migrate, migrate_and_distribute
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.process import collector
+from tests.bounds import Bounds, set_bounds
 from tests.memory import IN_MEMORY, memory_has_room
 from tests.restoring import database_of, role_settings
 from tests.running import drop_settings
@@ -321,6 +323,11 @@ def administrator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administ
 def cluster(administrator: Administrator) -> str:
     """The address of a running PostgreSQL."""
     return administrator.dsn
+
+
+@pytest.fixture
+def bounds(monkeypatch: pytest.MonkeyPatch) -> Bounds:
+    return partial(set_bounds, monkeypatch)
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCrea
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import appending, heads, registry, tails
 from engine.log.appending import Appended, Block, Request
-from engine.process import time_slices
 from projections.tables.sizes import MEMORY_BYTES
+from tests.bounds import set_bounds
 from tests.proxy import TASK
 from tests.tournaments import open_new_tournament
 
@@ -191,7 +191,7 @@ async def turns_at_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str)
         return function(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+        set_bounds(patched, SLICE_SECONDS_MAX=-1.0)
         patched.setattr(owner, name, called)
         async with turns_of_others() as number:
             yield turns

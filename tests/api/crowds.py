@@ -7,9 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from api.http import outgoing
-from api.interface import rendering
-from api.interface.resources import competitors, rankings, standings
+from api.interface.resources import standings
 from engine.database.pool import open_database
 from engine.domain.events import (
     CompetitorRegistered,
@@ -25,8 +23,8 @@ from engine.log import appending, heads, registry
 from engine.log.appending import Appended, Block, Request
 from engine.log.heads import Head
 from projections.board.board import Board
-from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
+from tests.bounds import set_bounds
 
 NOBODY: Final = Head(Sequence(0), b"")
 
@@ -47,14 +45,16 @@ def all_long(made_lines_max: int = standings.MADE_LINES_MAX) -> Iterator[None]:
     """Everything is too much to be rendered in one go, and in as many chunks as can be. Of more lines than
     `made_lines_max`, nothing is kept."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (competitors, rankings, standings):
-            patch.setattr(module, "LINES_AT_ONCE_MAX", -1)
-        patch.setattr(rendering, "LONG_BYTES", 0)
-        patch.setattr(standings, "LINES_OF_CHUNK", 2)
-        patch.setattr(standings, "COMPARED_LINES_OF_CHUNK", 1)
-        patch.setattr(standings, "MADE_LINES_MAX", made_lines_max)
-        patch.setattr(live_cache, "PIECES_BYTES_MAX", 1_000)
-        patch.setattr(outgoing, "CHUNK_BYTES", 300)
+        set_bounds(patch, LINES_AT_ONCE_MAX=-1)
+        set_bounds(
+            patch,
+            LONG_BYTES=0,
+            LINES_OF_CHUNK=2,
+            COMPARED_LINES_OF_CHUNK=1,
+            MADE_LINES_MAX=made_lines_max,
+            PIECES_BYTES_MAX=1_000,
+            CHUNK_BYTES=300,
+        )
         yield
 
 

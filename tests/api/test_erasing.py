@@ -20,14 +20,12 @@ from api.desk.fingerprints import fingerprint
 from api.imports.competitors import read_competitors
 from api.imports.importer import Imported, import_lines
 from api.imports.rows import read_csv
-from api.webhooks import deliverer
 from api.webhooks.webhooks import add_webhook
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.terms import OPERATION_BYTES, OPERATOR, Sequence, TournamentId
-from engine.log import reading, undecoded
-from projections.past import searches
+from engine.log import undecoded
 from projections.past.mentions import MENTIONS_MAX
 from projections.tables import defects
 from projections.tables.defects import DefectPart
@@ -44,6 +42,7 @@ from tests.api.stream.test_public_stream import listening
 from tests.api.streams import heard
 from tests.api.visitor import visiting
 from tests.api.web.test_console import at
+from tests.bounds import Bounds
 from tests.desks import until
 from tests.leftovers import forms_of, found_in, rows
 from tests.poison import append_text
@@ -314,11 +313,8 @@ async def test_the_preview_lists_where_people_wrote_a_name_and_what_is_listed_st
     assert f"by {NAME.upper()} alone" in {line["reason"] for line in named}
 
 
-async def test_of_many_mentions_a_hundred_are_listed_and_the_rest_are_counted(
-    shown: Season, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(searches, "SEARCHED_EVENTS_AT_ONCE", 7)
-    monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", 3)
+async def test_of_many_mentions_a_hundred_are_listed_and_the_rest_are_counted(shown: Season, bounds: Bounds) -> None:
+    bounds(SEARCHED_EVENTS_AT_ONCE=7, CHUNK_EVENTS_MAX=3)
     items = [{"group_id": 1, "location": f"{number} {NAME}"} for number in range(MENTIONS_MAX + 5)]
     await shown.client.post("competitions.json", {"items": json.dumps(items)})
     preview = (await shown.client.get(f"competitors/{shown.ids[-1]}/erase.json")).json["erasure"]
@@ -409,9 +405,9 @@ async def test_a_stream_keeps_nothing_that_it_read_before_an_erasure(
 
 
 async def test_a_webhook_that_is_behind_forgets_what_it_has_not_sent(
-    shown: Season, owner: asyncpg.Connection, service: Service, monkeypatch: pytest.MonkeyPatch
+    shown: Season, owner: asyncpg.Connection, service: Service, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 1)  # it reads on within 4 s in any case
+    bounds(SERVED_EVENTS_MAX=1)  # it reads on within 4 s in any case
     async with receiver_on() as receiver, delivering(service.database):
         receiver.open.clear()
         await webhook_to(receiver, owner, service)

@@ -20,7 +20,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, field
 
-from api.desk import desk, docket
 from api.desk.desk import Desk
 from api.web.words import ENGLISH
 from engine.database.pool import Database
@@ -46,7 +45,7 @@ from engine.log.appending import Block, Request
 from engine.process.time_slices import in_time_slices
 from projections.answers.classification import ClassificationQuestion
 from projections.answers.view import ask, view_of
-from projections.live import due, pool, tournament
+from projections.live import due, pool
 from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
@@ -57,6 +56,7 @@ from projections.verification.erasures import erase_in_log
 from projections.verification.findings import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
+from tests.bounds import Bounds
 from tests.desks import (
     HOLD_HEAD,
     desk_at,
@@ -331,7 +331,12 @@ async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(
 
 
 async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_no_other(
-    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+    dsn: str,
+    owner: asyncpg.Connection,
+    database: Database,
+    clock: ToldClock,
+    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
 ) -> None:
     goes_on, look_up = asyncio.Event(), DuePoints.look_up
     async with desks_at(dsn) as desks:
@@ -345,7 +350,7 @@ async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_n
             await look_up(points, live_pool)
 
         monkeypatch.setattr(DuePoints, "look_up", held)
-        monkeypatch.setattr(desk, "EXPIRY_SECONDS_MAX", 0.05)
+        bounds(EXPIRY_SECONDS_MAX=0.05)
         await clock.pass_by(hours=2)
         with pytest.raises(DatabaseUnavailable):
             await slow.totals(0)
@@ -356,7 +361,7 @@ async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_n
 
         await until(other_has_expired)
         goes_on.set()
-        monkeypatch.setattr(desk, "EXPIRY_SECONDS_MAX", 15.0)
+        bounds(EXPIRY_SECONDS_MAX=15.0)
         assert await slow.totals(0) == {}
 
 
@@ -420,7 +425,7 @@ async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_exp
 
 
 async def test_an_expiry_is_not_refused_for_having_waited(
-    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     looks, look_up = list[DuePoints](), DuePoints.look_up
 
@@ -431,8 +436,7 @@ async def test_an_expiry_is_not_refused_for_having_waited(
     async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
         monkeypatch.setattr(DuePoints, "look_up", counted)
-        monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", -1.0)  # everybody has waited too long
-        monkeypatch.setattr(docket, "BLOCK_REQUESTS_MAX", 4)
+        bounds(WAITED_SECONDS_MAX=-1.0, BLOCK_REQUESTS_MAX=4)  # everybody has waited too long
         await clock.pass_by(hours=2)
         adds = [world.add(0, None, (BOB, HOURLY, 1)) for _ in range(20)]
         outcomes = await asyncio.gather(*adds, return_exceptions=True)
@@ -612,9 +616,9 @@ async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(
 
 
 async def test_an_expiry_is_summed_again_when_its_board_was_replaced(
-    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(tournament, "BEHIND_EVENTS_MAX", 10)
+    bounds(BEHIND_EVENTS_MAX=10)
     async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, PEAK, 5))
 
@@ -663,6 +667,7 @@ async def test_a_tournament_that_no_process_has_in_memory_expires_too(
     database: Database,
     clock: ToldClock,
     monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
     failures: list[Exception],
 ) -> None:
     """Also if it cannot be loaded at first."""
@@ -677,7 +682,7 @@ async def test_a_tournament_that_no_process_has_in_memory_expires_too(
         await world.add(0, None, (ANN, HOURLY, 5))
     await Worker(database).catch_up()
     await clock.pass_by(minutes=91)
-    monkeypatch.setattr("api.desk.desk.EXPIRY_SWEEP_SECONDS", 0.01)
+    bounds(EXPIRY_SWEEP_SECONDS=0.01)
     monkeypatch.setattr(pool, "load", load_at_last)
     async with desks_at(dsn):
         await until(lambda: has_expired(owner))
@@ -685,7 +690,7 @@ async def test_a_tournament_that_no_process_has_in_memory_expires_too(
 
 
 async def test_a_tournament_outside_memory_is_looked_at_once_for_each_boundary(
-    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     load, expiring = pool.load, tables.expiring
     loaded: list[LiveTournament] = []
@@ -702,7 +707,7 @@ async def test_a_tournament_outside_memory_is_looked_at_once_for_each_boundary(
     async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
     await Worker(database).catch_up()
-    monkeypatch.setattr("api.desk.desk.EXPIRY_SWEEP_SECONDS", 0.01)
+    bounds(EXPIRY_SWEEP_SECONDS=0.01)
     monkeypatch.setattr(pool, "load", noted)
     monkeypatch.setattr(tables, "expiring", counted)
     async with desks_at(dsn, 1) as (desk,):
@@ -716,7 +721,7 @@ async def test_a_tournament_outside_memory_is_looked_at_once_for_each_boundary(
 
 @pytest.mark.parametrize("tournaments", [1, 6])
 async def test_watching_many_tournaments_asks_for_the_time_as_often_as_watching_one(
-    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, tournaments: int
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, tournaments: int
 ) -> None:
     now, sleep = heads.now, asyncio.sleep
     pause = 0.01625  # nothing else sleeps exactly that long
@@ -731,7 +736,7 @@ async def test_watching_many_tournaments_asks_for_the_time_as_often_as_watching_
             rounds.append(len(asked))
         await sleep(seconds, *given)
 
-    monkeypatch.setattr(desk, "EXPIRY_WATCH_SECONDS", pause)
+    bounds(EXPIRY_WATCH_SECONDS=pause)
     async with desks_at(dsn, 1) as (watching,):
         for _ in range(tournaments):
             await World.begun([watching], database, clock)
@@ -743,13 +748,13 @@ async def test_watching_many_tournaments_asks_for_the_time_as_often_as_watching_
 
 
 async def test_a_tournament_that_only_expires_takes_no_room_of_one_that_is_asked_for(
-    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock, bounds: Bounds
 ) -> None:
     async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
     await Worker(database).catch_up()
     asked_for = await open_new_tournament(database, actor=OPERATOR)
-    monkeypatch.setattr("api.desk.desk.EXPIRY_SWEEP_SECONDS", 0.01)
+    bounds(EXPIRY_SWEEP_SECONDS=0.01)
     async with desk_at(dsn, live_bytes_max=1) as desk:
         async with desk.live_pool.pinned(asked_for):
             pass

@@ -19,10 +19,8 @@ from urllib.parse import urlencode
 import asyncpg
 import pytest
 
-from api.desk import desk, docket
-from api.http import turned_away
-from projections.tables import wakeup
 from tests.api.counting import Counted, CountedService, counted_service
+from tests.bounds import Bounds, set_bounds
 from tests.desks import HOLD_HEAD, until
 from tests.service import deltas, listed
 
@@ -51,8 +49,8 @@ makes it less lowers them."""
 
 
 @pytest.fixture
-def service(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedService]:
-    monkeypatch.setattr(wakeup, "INTERVAL_SECONDS", 3_600.0)
+def service(dsn: str, bounds: Bounds) -> Iterator[CountedService]:
+    bounds(INTERVAL_SECONDS=3_600.0)
     with counted_service(dsn) as service:
         yield service
 
@@ -134,10 +132,9 @@ def least_of(service: CountedService, request: bytes, status: int = 200) -> Coun
 def crowd(service: CountedService, add: bytes, dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Holds the tournament up, with more adds than it is given time for."""
     with asyncio.Runner() as runner, ExitStack() as waiting, monkeypatch.context() as small:
-        small.setattr(docket, "BLOCK_REQUESTS_MAX", 1)
-        small.setattr(docket, "WAITED_SECONDS_MAX", 0.0)
-        small.setattr(desk, "EXPECTED_SECONDS_MAX", 0.0)
-        small.setattr(turned_away, "HELD_FROM", sys.maxsize)  # or those that are counted would come too fast
+        set_bounds(
+            small, BLOCK_REQUESTS_MAX=1, WAITED_SECONDS_MAX=0.0, EXPECTED_SECONDS_MAX=0.0, HELD_FROM=sys.maxsize
+        )  # or those that are counted would come too fast
         owner = runner.run(asyncpg.connect(dsn, server_settings={"search_path": "tallybook"}))
         tournament_id = runner.run(owner.fetchval("SELECT tournament_id FROM tournament WHERE slug = $1", service.slug))
         runner.run(owner.execute("BEGIN"))
@@ -147,5 +144,5 @@ def crowd(service: CountedService, add: bytes, dsn: str, monkeypatch: pytest.Mon
             runner.run(until(lambda number=number: service.desk and len(service.desk._under_way) == number))
         yield
         runner.run(owner.close())
-        small.setattr(docket, "WAITED_SECONDS_MAX", math.inf)
+        set_bounds(small, WAITED_SECONDS_MAX=math.inf)
         runner.run(until(lambda: service.desk and not service.desk._under_way))

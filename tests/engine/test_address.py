@@ -13,13 +13,12 @@ from urllib.parse import urlencode
 import pytest
 from structlog.testing import capture_logs
 
-from engine.database import migrator as migrator_module
-from engine.database import pool as pool_module
 from engine.database.address import _DEMANDED_BY, _LEFT_OUT_IF, in_drivers_terms
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.errors import StartupRefused
 from tests.api.cli.conftest import said_here
+from tests.bounds import Bounds
 from tests.proxy import proxy
 from tests.test_hosted import opens_again
 
@@ -197,11 +196,8 @@ async def silent(folder: Path) -> AsyncIterator[None]:
         yield
 
 
-async def test_a_host_that_never_answers_delays_others_only_once(
-    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (migrator_module, pool_module):
-        monkeypatch.setattr(module, "CONNECT_SECONDS_MAX", 3)
+async def test_a_host_that_never_answers_delays_others_only_once(dsn: str, tmp_path: Path, bounds: Bounds) -> None:
+    bounds(CONNECT_SECONDS_MAX=3)
     async with silent(tmp_path), proxy(dsn) as second:
         address = second.dsn.replace("host=", f"host={tmp_path},").replace("5432", "5432,5432")
         assert await migrate(address) == []

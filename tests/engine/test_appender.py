@@ -18,10 +18,10 @@ from engine.database.pool import POOL_CONNECTIONS_MAX, Database, open_database
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected
 from engine.domain.events import CompetitorRegistered, Event, RankingClosed
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId
-from engine.log import appender as appender_module
 from engine.log.appender import BATCH_MIN, FLOOD, LANES_MAX, Appender, Outcome, batch_size
 from engine.log.appending import Appended, Block, NotAppended, Request
 from engine.process.telemetry import NODES_AVOIDED
+from tests.bounds import Bounds
 from tests.conftest import A_COMMIT_EACH, COMMITTED_BY_ITS_NODE, only_distributed
 from tests.desks import HOLD_HEAD, holding, holding_heads, leave_unconfirmed, recorded, until, waiting_for_locks
 from tests.proxy import Fault, proxy
@@ -201,9 +201,9 @@ async def test_a_tournament_that_is_not_where_it_was_found_is_appended_all_the_s
 
 @pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_one_commit_takes_no_more_tournaments_than_its_bound(
-    database: Database, owner: asyncpg.Connection, ids: list[TournamentId], monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, ids: list[TournamentId], bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(appender_module, "BATCH_BLOCKS_MAX", 2)
+    bounds(BATCH_BLOCKS_MAX=2)
     async with appending(database) as appender:
         queues = [Queue(appender, tournament_id, registered()) for tournament_id in ids]
         await run(queues)
@@ -392,9 +392,9 @@ async def test_an_event_that_cannot_be_written_down_is_rejected_and_nobody_else(
 
 
 async def test_what_was_certainly_not_sent_is_given_up_after_some_attempts(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(appender_module, "APPEND_ATTEMPTS_MAX", 3)
+    bounds(APPEND_ATTEMPTS_MAX=3)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with appending(database) as appender:
@@ -415,9 +415,9 @@ async def test_what_was_certainly_not_sent_is_given_up_after_some_attempts(
 
 @pytest.mark.parametrize("fault", [Fault.BEFORE, Fault.UNFINISHED, Fault.AFTER])
 async def test_what_was_sent_on_a_connection_that_was_lost_is_sent_again_until_its_outcome_is_certain(
-    dsn: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
+    dsn: str, fault: Fault, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(appender_module, "APPEND_ATTEMPTS_MAX", 1)
+    bounds(APPEND_ATTEMPTS_MAX=1)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(3)]
         async with appending(database) as appender:
@@ -431,11 +431,11 @@ async def test_what_was_sent_on_a_connection_that_was_lost_is_sent_again_until_i
 
 
 async def test_what_a_server_has_committed_that_says_no_more_than_that_it_is_going_may_have_been_applied(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
+    dsn: str, bounds: Bounds
 ) -> None:
     """It is told to end after its commit and before its last word: so an error comes, and not just a lost connection.
     Only another attempt can tell what became of it, so there is one, although a block has but one here."""
-    monkeypatch.setattr(appender_module, "APPEND_ATTEMPTS_MAX", 1)
+    bounds(APPEND_ATTEMPTS_MAX=1)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with appending(database) as appender:
@@ -449,9 +449,9 @@ async def test_what_a_server_has_committed_that_says_no_more_than_that_it_is_goi
 
 @pytest.mark.one_postgresql(COMMITTED_BY_ITS_NODE)
 async def test_a_block_that_may_have_been_applied_is_not_given_up_while_its_session_lingers(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(appender_module, "APPEND_ATTEMPTS_MAX", 1)
+    bounds(APPEND_ATTEMPTS_MAX=1)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with appending(database) as appender:

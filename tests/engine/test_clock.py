@@ -13,6 +13,7 @@ from engine.log.appending import NotAppended
 from engine.log.clock import BEHIND_SECONDS_MAX, Clock
 from engine.process import telemetry
 from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND
+from tests.bounds import Bounds
 from tests.desks import record
 
 FIRST, SECOND = TournamentId(1), TournamentId(2)
@@ -46,8 +47,8 @@ def test_beyond_the_bound_it_is_said_and_not_at_every_look(ahead: float, alarms:
     assert CLOCK_BEHIND._value.get() == 0
 
 
-def test_it_is_said_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "SAID_EVERY_SECONDS", 0.0)
+def test_it_is_said_again_after_a_while(bounds: Bounds) -> None:
+    bounds(SAID_EVERY_SECONDS=0.0)
     kept = Clock()
     kept.appended(FIRST, hence(60))
     with capture_logs() as said:

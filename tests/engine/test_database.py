@@ -13,14 +13,13 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from engine.database import migrator as migrator_module
-from engine.database import pool as database_module
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import Database, open_database
 from engine.database.sessions import ALONE, SHARED, SessionUnfit, settle
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import OPERATOR
+from tests.bounds import Bounds
 from tests.desks import holding, until
 from tests.pgbouncer import DROPPED, administered, pgbouncer, reporting
 from tests.proxy import proxy
@@ -110,11 +109,8 @@ async def test_a_login_that_the_database_refuses_is_told_from_an_address_that_is
     assert issubclass(asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
 
 
-async def test_of_a_database_that_is_paused_it_is_said_that_it_does_not_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database_module, "CONNECT_SECONDS_MAX", 0.3)
-    monkeypatch.setattr(migrator_module, "CONNECT_SECONDS_MAX", 0.3)
+async def test_of_a_database_that_is_paused_it_is_said_that_it_does_not_answer(tmp_path: Path, bounds: Bounds) -> None:
+    bounds(CONNECT_SECONDS_MAX=0.3)
     async with embedded_postgres(tmp_path) as cluster:
         await migrate(cluster.dsn)
         os.kill(cluster.pid, signal.SIGSTOP)
@@ -324,10 +320,10 @@ async def ask_on(dsn: str) -> None:
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("seconds", ["0", "1"])
 async def test_a_pooler_in_session_mode_that_has_but_one_connection_is_refused_with_what_to_change(
-    dsn: str, monkeypatch: pytest.MonkeyPatch, seconds: str
+    dsn: str, bounds: Bounds, seconds: str
 ) -> None:
     """Whether it lets its clients wait for ever, or for some seconds."""
-    monkeypatch.setattr(migrator_module, "CONNECT_SECONDS_MAX", 2)
+    bounds(CONNECT_SECONDS_MAX=2)
     async with pgbouncer(dsn, "session", default_pool_size="1", query_wait_timeout=seconds) as pooled:
         assert await refused(pooled) == ALONE
         with pytest.raises(StartupRefused) as refusal:
@@ -457,8 +453,8 @@ async def test_a_mistake_of_ours_comes_as_it_is(database: Database, statement: s
         await ask(database, statement)
 
 
-async def test_the_wait_for_a_connection_is_limited(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_module, "ACQUIRE_SECONDS_MAX", 0.2)
+async def test_the_wait_for_a_connection_is_limited(dsn: str, bounds: Bounds) -> None:
+    bounds(ACQUIRE_SECONDS_MAX=0.2)
     async with open_database(dsn, name="test", connections_max=2) as database:
         async with database.connection(), database.raw_connection():
             with pytest.raises(DatabaseUnavailable):
@@ -545,8 +541,8 @@ async def test_two_statements_at_once_on_one_connection_are_refused(database: Da
         assert await first == 1
 
 
-async def test_a_statement_that_takes_too_long_is_cancelled(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_module, "STATEMENT_SECONDS_MAX", -1.9)  # the driver waits 2 s more than the server
+async def test_a_statement_that_takes_too_long_is_cancelled(dsn: str, bounds: Bounds) -> None:
+    bounds(STATEMENT_SECONDS_MAX=-1.9)  # the driver waits 2 s more than the server
     async with open_database(dsn, name="test") as database, database.raw_connection() as connection:
         await connection.fetchval("SELECT 1 FROM pg_sleep($1)", 0.0)
         with pytest.raises(TimeoutError):

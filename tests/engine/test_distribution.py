@@ -21,6 +21,7 @@ from engine.domain.terms import OPERATOR, TournamentId
 from engine.log import registry
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
+from tests.bounds import Bounds
 from tests.conftest import Administrator, DistributedAdministrator, only_distributed
 from tests.desks import desk_at as open_desk_at
 from tests.restoring import database_of, node_backup
@@ -177,10 +178,10 @@ async def test_ids_come_from_one_place_whichever_node_is_asked(dsn: str, nodes: 
 
 @only_distributed
 async def test_the_oldest_session_of_a_token_gives_way_whichever_nodes_it_was_opened_at(
-    dsn: str, nodes: DistributedAdministrator, monkeypatch: pytest.MonkeyPatch
+    dsn: str, nodes: DistributedAdministrator, bounds: Bounds
 ) -> None:
     """Each node has numbers of its own for sessions, greater than those of the coordinator."""
-    monkeypatch.setattr(sessions, "SESSIONS_MAX", 2)
+    bounds(SESSIONS_MAX=2)
     opened: list[sessions.Session] = []
     for node in (1, 0, 0, 2, 0):
         address = nodes.address(database_of(dsn), node=node)

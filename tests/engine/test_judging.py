@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from engine.domain import commands, events, judging
+from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, NotFound, Refusal, Unacceptable
 from engine.domain.events import Criterion, Delta, Event
@@ -42,6 +42,7 @@ from engine.domain.terms import (
 )
 from projections.board.board import Board
 from projections.board.publication import Publication
+from tests.bounds import Bounds
 from tests.histories import EVENTS, LOGO, commands_for, copied, fold_events, histories, judged_by, unhurried
 
 ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5
@@ -1722,11 +1723,11 @@ def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None
     assert change((), (members[0],))
 
 
-def test_a_ranking_that_is_beyond_the_limit_may_become_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ranking_that_is_beyond_the_limit_may_become_smaller(bounds: Bounds) -> None:
     board = board_after(GIVEN)
     *members, newcomer = list(board.competitors)[:4]
     fold_events(board, created(*members, ranking_id=NEW))
-    monkeypatch.setattr(judging, "ENROLLED_MAX", 1)
+    bounds(ENROLLED_MAX=1)
     assert decide(board, commands.ChangeParticipants(ranking_id=NEW, removed=(members[0],)))
     with pytest.raises(Unacceptable):
         decide(board, commands.ChangeParticipants(ranking_id=NEW, added=(newcomer,), removed=(members[0],)))

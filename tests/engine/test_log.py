@@ -34,6 +34,7 @@ from engine.log import appending, codec, digest, heads, reading, registry, tails
 from engine.log.appending import Appended, Block, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
 from engine.log.heads import Head
 from projections.verification import stored_log
+from tests.bounds import Bounds
 from tests.conftest import A_COMMIT_EACH, PLANS_OF_NODES
 from tests.desks import DOOR, HOLD_HEAD, holding, number_of, until, waiting_for_locks
 from tests.histories import any_event
@@ -698,7 +699,7 @@ async def test_the_last_event_at_the_very_moment_of_one_is_that_one(
 
 
 async def test_a_chunk_takes_just_as_many_bytes_as_it_may(
-    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     await appended(database, block(tournament_id, request(*[registered("x" * size) for size in (5, 100, 50, 50)])))
     rows = await owner.fetch("SELECT octet_length(concat(body, personal)) AS size FROM event ORDER BY sequence")
@@ -706,7 +707,7 @@ async def test_a_chunk_takes_just_as_many_bytes_as_it_may(
     async with database.connection() as connection:
         for count in range(1, 6):
             for spare, expected in ((0, count), (-1, max(1, count - 1))):
-                monkeypatch.setattr(reading, "CHUNK_BYTES_MAX", sum(sizes[:count]) + spare)
+                bounds(CHUNK_BYTES_MAX=sum(sizes[:count]) + spare)
                 found = await reading.chunk_of(connection, tournament_id, Sequence(0), Sequence(5))
                 assert [recorded.sequence for recorded in found] == list(range(1, expected + 1))
 
@@ -835,9 +836,9 @@ async def test_a_tail_is_whole_blocks_up_to_a_bound_and_leads_to_the_head(
 
 
 async def test_a_tail_holds_no_more_events_than_its_bound_unless_one_block_has_more(
-    database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
+    database: Database, tournament_id: TournamentId, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 4)
+    bounds(TAIL_EVENTS_MAX=4)
     for size in (3, 1, 9, 2, 2, 1):
         await appended(database, block(tournament_id, *(request() for _ in range(size))))
     sizes = []
@@ -1524,9 +1525,9 @@ async def fill(owner: asyncpg.Connection) -> None:
 
 
 async def test_a_tail_is_bounded_in_bytes_and_is_still_read_whole(
-    database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
+    database: Database, tournament_id: TournamentId, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(tails, "TAIL_BYTES_MAX", 50_000)
+    bounds(TAIL_BYTES_MAX=50_000)
     for _ in range(4):
         await appended(database, block(tournament_id, *(request(registered("x" * 200)) for _ in range(100))))
     sizes, head = [], heads.beginning(tournament_id)

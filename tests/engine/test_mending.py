@@ -11,14 +11,13 @@ from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from engine.database import migrator as migrator_module
-from engine.database import pool as pool_module
 from engine.database.mending import _RIGHTS
 from engine.database.migrator import migrate, repair, status
 from engine.database.pool import open_database
 from engine.domain.terms import OPERATOR
 from tests.api.cli.conftest import Tallybook
 from tests.api.visitor import visiting
+from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS
 from tests.service import make_token, register, serve, slug_of
 from tests.tournaments import open_new_tournament
@@ -45,11 +44,8 @@ async def never_closing(dsn: str) -> AsyncIterator[str]:
             yield urlunsplit(urlsplit(dsn)._replace(query=f"host={quote(folder)}&port={port}"))
 
 
-async def test_a_finished_command_ends_even_if_the_server_never_closes(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (migrator_module, pool_module):
-        monkeypatch.setattr(module, "CLOSE_SECONDS_MAX", 0.1)
+async def test_a_finished_command_ends_even_if_the_server_never_closes(dsn: str, bounds: Bounds) -> None:
+    bounds(CLOSE_SECONDS_MAX=0.1)
     async with never_closing(dsn) as address, asyncio.timeout(GUARD_SECONDS):
         assert await migrate(address) == []
         assert await repair(address) == []

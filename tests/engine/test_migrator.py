@@ -20,6 +20,7 @@ from engine.database.pool import open_database
 from engine.database.sessions import SHARED
 from engine.domain.errors import StartupRefused
 from engine.domain.terms import OPERATOR
+from tests.bounds import Bounds
 from tests.desks import ADVISORY_LOCKS, until, waiting_for_locks
 from tests.pgbouncer import pgbouncer
 from tests.tournaments import open_new_tournament
@@ -383,10 +384,8 @@ async def test_who_waits_for_the_turn_is_given_it_when_the_other_is_gone(empty: 
         assert len(await waiting) == len(SHIPPED)
 
 
-async def test_who_waits_too_long_for_the_turn_gives_up_in_a_sentence(
-    empty: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(migrator, "LOCK_SECONDS_MAX", 0.3)
+async def test_who_waits_too_long_for_the_turn_gives_up_in_a_sentence(empty: str, bounds: Bounds) -> None:
+    bounds(LOCK_SECONDS_MAX=0.3)
     async with session(empty) as holder:
         await migrator._lock(holder)
         with pytest.raises(StartupRefused, match="Another process has been migrating"):

@@ -28,6 +28,7 @@ from engine.domain.terms import (
 from engine.log import codec
 from projections.board.board import Board, Revisions, fold
 from projections.board.parts import parts_of
+from tests.bounds import Bounds
 from tests.histories import EVENTS, NOBODY, board_of, fold_events, logs, unhurried
 
 # ── What was made ───────────────────────────────────────────────────────────────────────────────────────
@@ -149,11 +150,8 @@ def test_a_slug_that_no_name_gives_could_not_be_made(slug: str) -> None:
     assert impossible(Board(), Sequence(1), events.TournamentOpened(name="T", slug=slug))
 
 
-def test_a_log_may_exceed_the_limit_of_competitors_by_a_few_blocks(
-    board: Board, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.domain.rejudging.COMPETITORS_MAX", 1)
-    monkeypatch.setattr("engine.domain.rejudging.EXCESS_MAX", 3)
+def test_a_log_may_exceed_the_limit_of_competitors_by_a_few_blocks(board: Board, bounds: Bounds) -> None:
+    bounds(COMPETITORS_MAX=1, EXCESS_MAX=3)
     assert impossible(board, Sequence(7), register()) is None
     fold_events(board, register(9))
     assert impossible(board, Sequence(8), register())

@@ -12,6 +12,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
 from engine.log import heads, tails
 from engine.log.heads import Head
 from engine.log.tails import Tails
+from tests.bounds import Bounds, set_bounds
 from tests.poison import append_text
 from tests.projections.written import append, on_the_database, whole_log
 from tests.tampering import tamper
@@ -52,8 +53,7 @@ async def test_tails_are_whole_blocks_that_lead_to_the_heads(
     at = {tournament_id: heads.beginning(tournament_id) for tournament_id in tournaments}
     events = {tournament_id: [] for tournament_id in tournaments}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tails, "TAIL_EVENTS_MAX", events_max)
-        patched.setattr(tails, "TAIL_BYTES_MAX", bytes_max)
+        set_bounds(patched, TAIL_EVENTS_MAX=events_max, TAIL_BYTES_MAX=bytes_max)
         while True:
             some = await read(database, at)
             if not some.tails:
@@ -72,10 +72,8 @@ async def test_tails_are_whole_blocks_that_lead_to_the_heads(
         assert events[tournament_id] == await whole_log(database, tournament_id)
 
 
-async def test_each_has_the_same_share_and_at_least_a_block(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 12)
+async def test_each_has_the_same_share_and_at_least_a_block(database: Database, bounds: Bounds) -> None:
+    bounds(TAIL_EVENTS_MAX=12)
     short, long, broad = [await opened(database, sizes) for sizes in ([2], [1] * 20, [4, 4])]
     at = {tournament_id: heads.beginning(tournament_id) for tournament_id in (short, long, broad)}
     some = await read(database, at)
@@ -86,11 +84,11 @@ async def test_each_has_the_same_share_and_at_least_a_block(
 
 
 async def test_each_has_the_same_share_in_bytes_and_the_last_of_too_many_heavy_blocks_wait(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, bounds: Bounds
 ) -> None:
     light, heavy = await opened(database, [1] * 10), await opened(database, [1] * 30, name="x" * 200)
     at = {tournament_id: heads.beginning(tournament_id) for tournament_id in (light, heavy)}
-    monkeypatch.setattr(tails, "TAIL_BYTES_MAX", 6_000)
+    bounds(TAIL_BYTES_MAX=6_000)
     counts = sizes_of(await read(database, at))
     assert counts[light] == 11
     assert 1 < counts[heavy] < 10

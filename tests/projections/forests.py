@@ -13,6 +13,7 @@ from engine.domain.events import (
 from engine.domain.terms import CompetitorId
 from projections.board import hierarchy
 from projections.board.hierarchy import NestedSetBounds
+from tests.bounds import set_bounds
 
 Parents = dict[CompetitorId, CompetitorId | None]
 
@@ -21,7 +22,7 @@ Parents = dict[CompetitorId, CompetitorId | None]
 def small_leaves() -> Iterator[None]:
     """Few competitors fill many leaves."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hierarchy, "LEAF_STOPS_MAX", 4)
+        set_bounds(patch, LEAF_STOPS_MAX=4)
         patch.setattr(hierarchy, "_LEAF_FILLED", 3)
         patch.setattr(hierarchy, "_LEAF_MIN", 2)
         patch.setattr(hierarchy, "_STEP", 2)

@@ -22,8 +22,8 @@ from projections.board.board import Board
 from projections.board.classification import Classified, Counted, in_force, leading
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.order import OrderedLines
-from projections.live import orders
 from projections.live.classifications import HeldCounts
+from tests.bounds import Bounds, set_bounds
 from tests.histories import board_of as board_of_log
 from tests.histories import fold_events, logs, unhurried, with_sums
 from tests.projections.classified import (
@@ -145,7 +145,7 @@ def test_a_live_classifies_as_a_replay_does_after_every_event(history: list[Even
                 assert await whole_of(live) == classification(board_of(history[:number]))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(orders, "MADE_AT_ONCE_MAX", 2_000 if at_once else 0)
+        set_bounds(patched, MADE_AT_ONCE_MAX=2_000 if at_once else 0)
         asyncio.run(follow())
 
 
@@ -212,13 +212,13 @@ def test_lines_are_computed_again_only_when_something_of_the_ranking_has_changed
     assert asyncio.run(whole_of(live)) == [Classified(competitor_id, 1, (0,), None) for competitor_id in COMPETITORS]
 
 
-def test_a_question_that_would_look_at_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_that_would_look_at_too_much_is_refused(bounds: Bounds) -> None:
     main = next(iter(UNITIES))
     live = live_of(history_of((Criterion(unity_id=main, best=1),), [()] * 10, [], set()))
-    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", len(COMPETITORS))
+    bounds(CLASSIFIED_SUMS_MAX=len(COMPETITORS))
     assert len(asyncio.run(whole_of(live))) == len(COMPETITORS)
     live.append(events.PointsAdded(ranking_id=RANKING, deltas=(Delta(COMPETITORS[3], main, 5),)))
-    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", len(COMPETITORS) - 1)
+    bounds(CLASSIFIED_SUMS_MAX=len(COMPETITORS) - 1)
     with pytest.raises(TooMuchWork):
         asyncio.run(whole_of(live))
     assert live.classifications.held == []

@@ -15,12 +15,12 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import appending, heads, rows, tails
 from engine.log.appending import Appended, Block, Request
 from engine.log.heads import Head
-from engine.process import time_slices
 from projections.live import tournament
 from projections.tables import tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
+from tests.bounds import Bounds, set_bounds
 from tests.desks import turns_of_others
 from tests.projections.written import (
     assert_live_shows_the_log,
@@ -99,9 +99,9 @@ async def registered(database: Database) -> TournamentId:
 
 
 async def test_a_large_tournament_is_read_and_written_in_chunks_between_which_others_have_their_turn(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(tables, "ROWS_MAX", 1)
+    bounds(ROWS_MAX=1)
     tournament_id = await registered(database)
     async with turns_of_others() as number:
         await Worker(database).catch_up()
@@ -136,11 +136,11 @@ async def test_reading_competitions_takes_less_than_twice_the_memory_that_they_k
 
 
 async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+    bounds(SLICE_SECONDS_MAX=-1.0)
     monkeypatch.setattr(rows, "_SMALL_AT_ONCE", 1)
-    monkeypatch.setattr(tournament, "FOLDED_AT_ONCE", 1)
+    bounds(FOLDED_AT_ONCE=1)
     tournament_id = await registered(database)
     async with turns_of_others() as number, database.connection() as connection:
         await tails.tail(connection, tournament_id, heads.beginning(tournament_id))
@@ -150,7 +150,7 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
         assert next(number) > 2 * MANY
     await Worker(database).catch_up()
     async with turns_of_others() as number, database.connection() as connection:
-        monkeypatch.setattr(tables, "ROWS_MAX", 1)
+        bounds(ROWS_MAX=1)
         await tournament.load(connection, tournament_id)
         assert next(number) > MANY
     async with turns_of_others() as number:
@@ -165,7 +165,7 @@ async def test_what_is_read_and_written_in_chunks_is_the_same(
 ) -> None:
     tournament_id = await written(database, history, sizes)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tables, "ROWS_MAX", 2)
+        set_bounds(patched, ROWS_MAX=2)
         await Worker(database).catch_up()
         await assert_tables_show_the_log(database, tournament_id)
         await assert_live_shows_the_log(database, tournament_id)

@@ -16,7 +16,6 @@ from engine.domain.terms import CompetitionId, CompetitorId, Sequence
 from projections.board.board import Board, Ranking, give_sums, what_counts
 from projections.board.classification import Counted
 from projections.board.competition_sums import CompetitionSums
-from projections.past import comparison
 from projections.past.comparison import (
     ClassifiedMove,
     ForeseenCounts,
@@ -26,6 +25,7 @@ from projections.past.comparison import (
     what_will_count,
     without,
 )
+from tests.bounds import Bounds
 from tests.histories import sums_of, unhurried
 from tests.projections.classified import (
     COMPETITIONS,
@@ -171,14 +171,14 @@ def test_an_event_without_a_competitor_and_a_competition(event: Event, left: dic
     assert without(event, COMPETITIONS[:1], [_OUT]) == expected
 
 
-def test_a_comparison_that_would_look_at_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_that_would_look_at_too_much_is_refused(bounds: Bounds) -> None:
     """Each state may take as much as one classification."""
     criteria = (Criterion(unity_id=next(iter(UNITIES)), best=1),)
     board = board_of(history_of(criteria, [()] * len(COMPETITIONS), [], set()))
     ranking = board.rankings[RANKING]
     counted = Counted(board, ranking)
-    monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", len(COMPETITORS))
+    bounds(CLASSIFIED_SUMS_MAX=len(COMPETITORS))
     assert len(finished(classified_move_steps(ranking, ranking, counted, counted))) == len(COMPETITORS)
-    monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", len(COMPETITORS) - 1)
+    bounds(CLASSIFIED_SUMS_MAX=len(COMPETITORS) - 1)
     with pytest.raises(TooMuchWork):
         finished(classified_move_steps(ranking, ranking, counted, counted))

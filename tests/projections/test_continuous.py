@@ -18,6 +18,7 @@ from projections.verification.all_tournaments import Plan
 from projections.verification.continuous import verify_continuously
 from projections.verification.noted import last_verified
 from projections.verification.progress import ProgressFile
+from tests.bounds import Bounds
 from tests.desks import until
 from tests.tampering import LAST, stage, tamper
 from tests.tournaments import open_new_tournament
@@ -47,9 +48,8 @@ def rounds(lines: list[Any], number: int) -> Callable[[], bool]:
 
 
 @pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(continuous, "VERIFICATION_ROUND_SECONDS_MIN", 0.0)
-    monkeypatch.setattr(continuous, "RETRY_SECONDS", 0.01)
+def _no_pause(bounds: Bounds) -> None:
+    bounds(VERIFICATION_ROUND_SECONDS_MIN=0.0, RETRY_SECONDS=0.01)
 
 
 async def test_it_goes_round_all_tournaments_and_counts_them(database: Database) -> None:
@@ -138,9 +138,9 @@ def _fields(note: witness.Note) -> dict[str, Any]:
 
 
 async def test_a_long_tournament_is_verified_in_parts_each_of_a_moment_of_its_own(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
+    bounds(BYTES_MAX=1)
     moments = 0
     one_moment = stored_log.one_moment
 
@@ -159,9 +159,9 @@ async def test_a_long_tournament_is_verified_in_parts_each_of_a_moment_of_its_ow
 
 
 async def test_what_was_found_counts_although_it_is_stopped_within_the_tournament(
-    database: Database, owner: asyncpg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
+    bounds(BYTES_MAX=1)
     staged = await stage(database)
     await tamper(
         owner, "UPDATE block SET bytes = 5 WHERE tournament_id = $1 AND last_sequence = 1", staged.tournament_id
@@ -181,9 +181,9 @@ async def test_what_was_found_counts_although_it_is_stopped_within_the_tournamen
 
 
 async def test_what_was_begun_continues_after_a_restart(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
+    bounds(BYTES_MAX=1)
     staged = await stage(database)
     plan = Plan(state=tmp_path / "state", mark_events=3)
     stop = asyncio.Event()

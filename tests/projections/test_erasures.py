@@ -18,6 +18,7 @@ from engine.domain.events import CompetitorRegistered
 from engine.domain.terms import OPERATOR, CompetitorId, TournamentId
 from projections.verification import erasures
 from projections.verification.erasures import FAULTS_SHOWN_MAX, LINE_BYTES_MAX, Erasure, Unread, kept_in, listed
+from tests.bounds import Bounds
 from tests.desks import record
 from tests.tournaments import open_new_tournament
 
@@ -117,9 +118,9 @@ def test_of_many_wrong_lines_the_first_are_named(path: Path) -> None:
 
 
 async def test_a_list_names_all_who_were_erased_however_few_events_one_statement_reads(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(erasures, "READ_EVENTS_AT_ONCE", 2)
+    bounds(READ_EVENTS_AT_ONCE=2)
     for erased in ([1, 2, 5, 6, 7], []):
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with database.connection() as connection:

@@ -15,6 +15,7 @@ from projections.board.board import Ranking
 from projections.board.standing import standings
 from projections.past import leaders
 from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders, differences, times_at_top
+from tests.bounds import set_bounds
 from tests.histories import board_of, dated_histories, logs, undone_in, unhurried
 from tests.projections.test_world_clock import NaiveClock
 
@@ -108,7 +109,7 @@ def test_who_led_is_what_the_tables_of_all_moments_say(log: list[Recorded], size
     for ranking_id, ranking in board_of(log).rankings.items():
         for unity_id in ranking.unities:
             with pytest.MonkeyPatch.context() as small:
-                small.setattr(leaders, "SHARED_MAX", shared)
+                set_bounds(small, SHARED_MAX=shared)
                 _check(log, ranking_id, unity_id, size, until)
 
 

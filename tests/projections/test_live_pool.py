@@ -33,11 +33,11 @@ from engine.process import telemetry
 from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED_ROWS
 from engine.process.time_slices import WOKEN_AT_ONCE
 from projections.live import pool as pool_module
-from projections.live import tournament as live_module
 from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
+from tests.bounds import Bounds
 from tests.desks import (
     GUARD_SECONDS,
     Arena,
@@ -183,9 +183,9 @@ async def test_hundreds_of_reads_of_one_tournament_continue_in_their_order_and_h
 
 
 async def test_a_read_that_has_waited_too_long_for_its_turn_is_refused_and_the_next_one_is_not(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(pool_module, "WAITED_SECONDS_MAX", -1.0)
+    bounds(WAITED_SECONDS_MAX=-1.0)
     arena = await open_arena(database)
     async with open_live_pool(database) as pool, pool.pinned(arena.tournament_id) as live:
         reads = [pool.make_current(live, read_at=inf) for _ in range(WOKEN_AT_ONCE + 1)]
@@ -351,9 +351,9 @@ async def test_a_read_waits_for_no_other_node_than_its_own(dsn: str) -> None:
 
 @pytest.mark.one_postgresql(ONE_IS_ENOUGH)
 async def test_loadings_that_wait_for_one_node_leave_readers_to_another(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(pool_module, "READERS_MAX", 2)
+    bounds(READERS_MAX=2)
     async with two_nodes(dsn) as nodes, open_live_pool(nodes.database) as pool:
         arenas = [await open_arena(nodes.database) for _ in range(8)]
         here = [arena for arena in arenas if side(arena.tournament_id) == 0]
@@ -370,7 +370,7 @@ async def test_loadings_that_wait_for_one_node_leave_readers_to_another(
 
 
 async def test_a_live_that_is_far_behind_is_brought_up_to_date_in_parts_between_which_it_shows_whole_blocks(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     arena = await open_arena(database)
     async with open_live_pool(database) as pool, pool.pinned(arena.tournament_id) as live:
@@ -384,7 +384,7 @@ async def test_a_live_that_is_far_behind_is_brought_up_to_date_in_parts_between_
         points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(1).deltas)
         for _ in range(5):
             await record(owner, arena.tournament_id, points, points)
-        monkeypatch.setattr(live_module, "BYTES_AT_ONCE_MAX", 1)
+        bounds(BYTES_AT_ONCE_MAX=1)
         looking = asyncio.create_task(look())
         await pool.make_current(live)
         looking.cancel()
@@ -422,9 +422,9 @@ async def test_figures_show_how_far_a_loading_has_come(database: Database, dsn: 
 
 
 async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of_them(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(pool_module, "READERS_MAX", 2)
+    bounds(READERS_MAX=2)
     async with open_database(dsn, name="test", connections_max=3) as database, open_live_pool(database) as pool:
         arenas, other = [await open_arena(database) for _ in range(8)], await open_arena(database)
         async with pool.pinned(other.tournament_id) as live:
@@ -438,10 +438,9 @@ async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of
 
 
 async def test_whoever_waits_too_long_for_a_loading_is_told_so(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(pool_module, "READERS_MAX", 1)
-    monkeypatch.setattr(pool_module, "ACQUIRE_SECONDS_MAX", 0.1)
+    bounds(READERS_MAX=1, ACQUIRE_SECONDS_MAX=0.1)
     async with open_database(dsn, name="test") as database, open_live_pool(database) as pool:
         first, second = [await open_arena(database) for _ in range(2)]
         async with holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
@@ -609,11 +608,11 @@ async def test_a_log_that_was_replaced_is_noticed_once_and_then_read_again(
 async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_it_is_repaired(
     database: Database,
     owner: asyncpg.Connection,
-    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
     name: str,
     loaded_before: bool,
 ) -> None:
-    monkeypatch.setattr(pool_module, "STOPPED_SECONDS", 0.05)
+    bounds(STOPPED_SECONDS=0.05)
     async with open_live_pool(database) as pool:
         arena, other = await open_arena(database), await open_arena(database)
         if loaded_before:
@@ -631,9 +630,9 @@ async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_i
 
 
 async def test_a_stopped_tournament_is_not_tried_again_at_once(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(pool_module, "STOPPED_SECONDS", 10**9)  # however busy the machine is
+    bounds(STOPPED_SECONDS=10**9)  # however busy the machine is
     async with open_live_pool(database) as pool:
         arena = await open_arena(database)
         await poison(owner, arena, "unknown tag")
@@ -723,9 +722,9 @@ async def can_be_read(pool: LivePool, arena: Arena) -> bool:
 
 
 @pytest.fixture
-def soon_far_behind(monkeypatch: pytest.MonkeyPatch) -> int:
+def soon_far_behind(bounds: Bounds) -> int:
     """A live that lacks more than so many events is far behind."""
-    monkeypatch.setattr(live_module, "BEHIND_EVENTS_MAX", 10)
+    bounds(BEHIND_EVENTS_MAX=10)
     return 10
 
 
@@ -828,14 +827,12 @@ async def test_reads_are_expected_to_wait_by_the_time_that_each_group_of_them_to
     assert reads.late_seconds() == 2.25
 
 
-async def test_a_defect_drops_the_board_unless_it_was_only_just_loaded(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_defect_drops_the_board_unless_it_was_only_just_loaded(dsn: str, bounds: Bounds) -> None:
     async with desks_at(dsn, 1) as (desk,):
         arena = await open_arena(desk.database)
         async with desk.live_pool.pinned(arena.tournament_id) as live:
             for seconds, dropped in ((inf, False), (0.0, True)):
-                monkeypatch.setattr(pool_module, "RELOADED_SECONDS", seconds)
+                bounds(RELOADED_SECONDS=seconds)
                 assert isinstance(desk.live_pool.defective(live, ZeroDivisionError()), TournamentDefect)
                 assert live.dropped is dropped
 

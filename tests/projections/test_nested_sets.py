@@ -31,6 +31,7 @@ from projections.live import held as held_module
 from projections.live import nested_sets
 from projections.live.held import HeldBoard
 from projections.live.tournament import LiveTournament
+from tests.bounds import set_bounds
 from tests.histories import unhurried
 from tests.projections.forests import Parents, line_of, moved, naive, registered, small_leaves
 
@@ -64,7 +65,7 @@ def shown_by(held: HeldBoard, parents: Parents) -> dict[CompetitorId, NestedSetB
 def small_steps() -> Iterator[None]:
     """Little is done at once, and little is a lot."""
     with small_leaves(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nested_sets, "MOVED_AT_ONCE_MAX", 2)
+        set_bounds(patch, MOVED_AT_ONCE_MAX=2)
         patch.setattr(nested_sets, "_CHANGED_SPARE", 4)
         patch.setattr(nested_sets, "_STEP", 1)
         yield

@@ -26,6 +26,7 @@ from projections.board.standing import standings
 from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
 from projections.live.tournament import LiveTournament
+from tests.bounds import Bounds
 from tests.projections.pacing import AlwaysOver
 
 NOW: Final = datetime(2024, 2, 29, tzinfo=UTC)
@@ -156,11 +157,9 @@ async def test_an_order_counts_in_the_size_of_its_live(live: LiveTournament) -> 
     assert live.size_bytes() == before
 
 
-@pytest.mark.parametrize(("name", "most"), [("ORDERS_MAX", 1), ("ORDERS_BYTES_MAX", 1)])
-async def test_orders_are_bounded_and_the_last_one_stays(
-    live: LiveTournament, monkeypatch: pytest.MonkeyPatch, name: str, most: int
-) -> None:
-    monkeypatch.setattr(orders, name, most)
+@pytest.mark.parametrize("name", ["ORDERS_MAX", "ORDERS_BYTES_MAX"])
+async def test_orders_are_bounded_and_the_last_one_stays(live: LiveTournament, bounds: Bounds, name: str) -> None:
+    bounds(**{name: 1})
     first = await live.orders.of(RANKING, POINTS)
     size_bytes = live.orders.size_bytes
     assert await live.orders.of(RANKING, POINTS) is first
@@ -171,9 +170,9 @@ async def test_orders_are_bounded_and_the_last_one_stays(
 
 
 async def test_an_order_is_made_though_the_list_changes_at_each_pause(
-    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     most = 40
     lists = iter([listed(*LIST[n:]) for n in range(1, most)])
@@ -183,10 +182,10 @@ async def test_an_order_is_made_though_the_list_changes_at_each_pause(
 
 
 async def test_what_changes_while_an_order_is_made_is_in_it(
-    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """A point after each time slice; in the middle another list, then another sort; in the end the asker has gone."""
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     changes: Iterator[Event] = (points((n % 100 + 1, POINTS, n + 1)) for n in count())
     AlwaysOver.meanwhile = lambda: fold(live, next(changes)) if live.head.sequence < 40 else None
@@ -226,7 +225,7 @@ async def test_others_get_their_turns_however_many_lines_are_moved(
 
 
 async def test_an_order_that_was_overtaken_twice_is_made_at_once(
-    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """Its unity is sorted otherwise again and again."""
     at_once, make = list[bool](), orders.Orders._make
@@ -237,7 +236,7 @@ async def test_an_order_that_was_overtaken_twice_is_made_at_once(
 
     sorts = cycle([redefined(POINTS, sort=Sort.ASC), redefined(POINTS, sort=Sort.DESC)])
     monkeypatch.setattr(orders.Orders, "_make", noted)
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     monkeypatch.setattr(AlwaysOver, "meanwhile", lambda: None if len(at_once) > 2 else fold(live, next(sorts)))
     await assert_current(live, POINTS)
@@ -245,16 +244,16 @@ async def test_an_order_that_was_overtaken_twice_is_made_at_once(
 
 
 async def test_an_order_does_not_wait_for_another_that_is_being_made(
-    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """Two who ask for the same share what is made."""
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(order, "_STEP_COMPETITORS", 10)
     monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     AlwaysOver.meanwhile = lambda: None
     asking = [asyncio.create_task(live.orders.of(RANKING, POINTS)) for _ in range(2)]
     await asyncio.sleep(0)
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 1_000)
+    bounds(MADE_AT_ONCE_MAX=1_000)
     other = asyncio.create_task(live.orders.of(RANKING, FOULS))
     done, _ = await asyncio.wait([*asking, other], return_when=asyncio.FIRST_COMPLETED)
     assert done == {other}
@@ -263,9 +262,9 @@ async def test_an_order_does_not_wait_for_another_that_is_being_made(
 
 
 async def test_who_asks_for_a_current_order_does_not_queue_behind_those_who_waited_for_it(
-    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     AlwaysOver.meanwhile = lambda: None
     waiting = {asyncio.create_task(live.orders.of(RANKING, POINTS)) for _ in range(10)}

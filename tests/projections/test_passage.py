@@ -13,6 +13,7 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from projections.board.board import Board
 from projections.board.classification import in_force
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage_begin
+from tests.bounds import set_bounds
 from tests.histories import OPENED, board_of, logs, passage_of, unhurried
 
 
@@ -51,7 +52,7 @@ def test_a_passage_leads_where_the_log_leads_at_each_of_its_events(
     after = Sequence(data.draw(st.integers(0, at - 1)))
     for ranking_id in board_of(log).rankings:
         with pytest.MonkeyPatch.context() as small:
-            small.setattr("projections.past.passage.PASSAGE_DELTAS_MAX", most)
+            set_bounds(small, PASSAGE_DELTAS_MAX=most)
             found = passage_of(board_of(log[:after]), after, log[after:], ranking_id, at)
         deltas = [len(recorded.event.deltas) for recorded in found.points if isinstance(recorded.event, Points)]
         assert sum(deltas) <= most or len(deltas) == 1

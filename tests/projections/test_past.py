@@ -32,7 +32,6 @@ from projections.answers.explaining import ExplanationPlace
 from projections.board.board import FOLD_VERSION, Board
 from projections.live.tournament import load
 from projections.past import moments, pages
-from projections.past import past as past_module
 from projections.past.history import EVERYTHING, AnyLine, DeltaLine, Filter, Historian
 from projections.past.moments import AtSequence, AtTime, AtVersion, Range, Span
 from projections.past.pages import Cursor
@@ -41,6 +40,7 @@ from projections.past.searches import LastCompetition, last_competition
 from projections.tables import snapshots, worker
 from projections.tables.snapshots import Snapshot
 from projections.tables.worker import Worker
+from tests.bounds import Bounds, set_bounds
 from tests.desks import Arena, open_arena, record, until
 from tests.histories import board_of
 from tests.poison import append_text, cut_tail
@@ -300,11 +300,10 @@ async def test_a_page_may_end_within_an_event(database: Database, past: Past, ar
 
 
 async def test_the_events_that_a_page_scans_are_limited(
-    database: Database, past: Past, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    database: Database, past: Past, arena: Arena, bounds: Bounds
 ) -> None:
     await add(database, arena, *range(10))
-    for module in (explaining, pages):
-        monkeypatch.setattr(module, "SCANNED_EVENTS_MAX", 4)
+    bounds(SCANNED_EVENTS_MAX=4)
     head = await head_of(database, arena)
     nobody = Filter(competitor_id=arena.competitors[1])
     page = await pages.page(past, arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), asked=nobody, limit=5)
@@ -350,7 +349,7 @@ async def test_the_last_page_says_that_it_is(database: Database, past: Past, are
 
 
 async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
-    database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
+    database: Database, tournament_id: TournamentId, bounds: Bounds
 ) -> None:
     async with database.connection() as connection:
         for size in (10, 10, 10, 255, 255, 10):
@@ -367,11 +366,11 @@ async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
             return found
 
         assert await sizes() == [7]
-        monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", 3)
+        bounds(CHUNK_EVENTS_MAX=3)
         assert await sizes() == [3, 3, 1]
-        monkeypatch.setattr(reading, "CHUNK_BYTES_MAX", 250)
+        bounds(CHUNK_BYTES_MAX=250)
         assert await sizes() == [3, 1, 1, 1, 1]
-        monkeypatch.setattr(reading, "CHUNK_BYTES_MAX", 1)
+        bounds(CHUNK_BYTES_MAX=1)
         assert await sizes() == [1] * 7
         assert await reading.chunk_of(connection, tournament_id, Sequence(2), Sequence(2)) == []
 
@@ -380,9 +379,9 @@ async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
 
 
 async def test_those_that_work_at_once_are_limited_and_those_that_wait_are_not(
-    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    database: Database, arena: Arena, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 2)
+    bounds(PAST_REQUESTS_MAX=2)
     past, working, most, go_on = Past(database), 0, 0, asyncio.Event()
 
     async def work() -> None:
@@ -404,9 +403,9 @@ async def test_those_that_work_at_once_are_limited_and_those_that_wait_are_not(
 
 
 async def test_who_would_wait_too_long_at_the_pace_of_the_last_ones_is_refused(
-    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 1)
+    bounds(PAST_REQUESTS_MAX=1)
     past, head = Past(database), await head_of(database, arena)
 
     async def ask() -> Sequence:
@@ -417,15 +416,14 @@ async def test_who_would_wait_too_long_at_the_pace_of_the_last_ones_is_refused(
         waiting = asyncio.create_task(ask())
         await until(lambda: past._waiting == 1)
         with monkeypatch.context() as impatient:
-            impatient.setattr(past_module, "PAST_WAIT_SECONDS_MAX", 0.0)
+            set_bounds(impatient, PAST_WAIT_SECONDS_MAX=0.0)
             with pytest.raises(QueueFull):
                 await ask()
     assert await waiting == await ask() == head
 
 
-async def test_nobody_waits_for_ever(database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 1)
-    monkeypatch.setattr(past_module, "PAST_WAIT_SECONDS_MAX", 0.01)
+async def test_nobody_waits_for_ever(database: Database, arena: Arena, bounds: Bounds) -> None:
+    bounds(PAST_REQUESTS_MAX=1, PAST_WAIT_SECONDS_MAX=0.01)
     past, head = Past(database), await head_of(database, arena)
     async with past.admitted():
         with pytest.raises(QueueFull):
@@ -468,10 +466,9 @@ async def test_a_log_that_lost_its_tail_is_another_one(
 
 
 async def test_the_worker_keeps_a_snapshot_whenever_enough_events_lie_behind(
-    database: Database, owner: asyncpg.Connection, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, arena: Arena, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 5)
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
+    bounds(INTERVAL_EVENTS_MIN=5, INTERVAL_EVENTS_PER_ROW=0)
     worker_ = Worker(database)
     at = "SELECT snapshot_sequence FROM checkpoint WHERE tournament_id = $1"
     seen = []
@@ -491,11 +488,8 @@ async def test_the_worker_keeps_a_snapshot_whenever_enough_events_lie_behind(
             assert laid_out(snapshot.board) == laid_out(board_of(events[:sequence]))
 
 
-async def test_the_interval_grows_with_the_board(
-    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 1)
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 2)
+async def test_the_interval_grows_with_the_board(database: Database, arena: Arena, bounds: Bounds) -> None:
+    bounds(INTERVAL_EVENTS_MIN=1, INTERVAL_EVENTS_PER_ROW=2)
     board = await Past(database).board_at(arena.tournament_id, await head_of(database, arena))
     assert snapshots.interval_events(board) == 2 * (2 + 2)  # two competitors, both in the list, without a total yet
     board.rankings[arena.ranking_id].unities[arena.unity_id].totals.add(arena.competitors[0], 1)

@@ -16,10 +16,10 @@ from engine.log.heads import Head
 from projections.board.board import FOLD_VERSION
 from projections.tables import rebuild as rebuild_module
 from projections.tables import snapshots, tables
-from projections.tables import worker as worker_module
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
 from projections.verification.erasures import erase_in_log
+from tests.bounds import Bounds
 from tests.desks import Arena, desk_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import cut_tail, poison
 from tests.projections.working import NEVER_SECONDS, working
@@ -168,14 +168,12 @@ async def test_one_that_is_killed_halfway_leaves_everything_as_it_was(
 
 
 async def test_one_that_is_killed_leaves_no_name_that_was_erased_meanwhile(
-    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """The name is erased, and a worker has folded that, when the first snapshot with it has been written."""
     tail, save, erased = tails.tail, snapshots.save, arena.competitors[0]
     saved: list[tuple[Sequence, str]] = []
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 4)
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 1)
+    bounds(INTERVAL_EVENTS_MIN=4, INTERVAL_EVENTS_PER_ROW=0, TAIL_EVENTS_MAX=1)
     for _ in range(8):
         await point(database, arena)
     await Worker(database).catch_up()
@@ -236,9 +234,9 @@ async def test_readers_see_the_old_rows_until_the_new_ones_are_all_there(
 
 
 async def test_a_checkpoint_that_is_held_is_waited_for_but_not_for_ever(
-    dsn: str, database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, arena: Arena, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(rebuild_module, "CLAIMS_MAX", 3)
+    bounds(CLAIMS_MAX=3)
     held = "SELECT 1 FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
     async with holding(dsn, held, arena.tournament_id):
         with pytest.raises(Conflict, match="keep the tables locked"):
@@ -268,11 +266,9 @@ async def test_it_runs_while_others_write_and_a_worker_works(
 
 
 async def test_snapshots_are_written_again_and_others_dropped(
-    database: Database, owner: asyncpg.Connection, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, arena: Arena, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 2)
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 1)
+    bounds(INTERVAL_EVENTS_MIN=2, INTERVAL_EVENTS_PER_ROW=0, TAIL_EVENTS_MAX=1)
     stray = "INSERT INTO snapshot VALUES ($1, $2, 3, '', ''), ($1, $2 - 1, 4, '', '')"
     await owner.execute(stray, arena.tournament_id, FOLD_VERSION)
     await rebuild(database, arena.tournament_id)
@@ -340,10 +336,9 @@ async def test_a_worker_replaces_the_tables_of_an_older_fold_as_a_whole(
 
 
 async def test_a_worker_replaces_more_outdated_tables_than_it_remembers(
-    database: Database, owner: asyncpg.Connection, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, arena: Arena, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "OUTDATED_MAX", 1)
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)  # it looks again because there are more
+    bounds(OUTDATED_MAX=1, WORKER_POLL_SECONDS=NEVER_SECONDS)  # it looks again because there are more
     others = [await open_arena(database) for _ in range(2)]
     await Worker(database).catch_up()
     for each in (arena, *others):
@@ -353,9 +348,9 @@ async def test_a_worker_replaces_more_outdated_tables_than_it_remembers(
 
 
 async def test_a_worker_looks_everywhere_only_if_there_were_more_outdated_tables_than_it_remembers(
-    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    database: Database, arena: Arena, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "OUTDATED_MAX", 1)
+    bounds(OUTDATED_MAX=1)
     other, worker = await open_arena(database), Worker(database)
     await worker.catch_up()
     first, second = arena.tournament_id, other.tournament_id

@@ -28,13 +28,12 @@ from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.view import View, ask
-from projections.board import selection as selection_module
 from projections.board.board import Board, Revisions, fold
 from projections.board.selection import CompetitionFilter, CompetitorFilter, ListFilter, Selection
-from projections.live import selections as selections_module
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 from tests.api.crowds import go_on, recorded
+from tests.bounds import Bounds, set_bounds
 from tests.histories import unhurried
 
 NOON: Final = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -240,7 +239,7 @@ def test_a_walk_shows_once_whatever_is_there_throughout(
 ) -> None:
     chosen, happens = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection_module, "LOOKED_AT_ONCE", looked_at_once)
+        set_bounds(patch, LOOKED_AT_ONCE=looked_at_once)
         walk = Walk(Board(), chosen)
         began = False
         for one in happens:
@@ -325,8 +324,8 @@ class Between(TimeSlices):
         return True
 
 
-async def test_a_part_is_found_without_looking_at_what_comes_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection_module, "LOOKED_AT_ONCE", 10)
+async def test_a_part_is_found_without_looking_at_what_comes_behind_it(bounds: Bounds) -> None:
+    bounds(LOOKED_AT_ONCE=10)
     live = live_of(*crowd(1_000))
     time_slices = Between(lambda: None)
     assert (await live.selections.of(BEGINS_WITH_C, time_slices, count=5)).run(0, 5)[-1] == 9
@@ -342,8 +341,8 @@ async def test_a_part_is_found_without_looking_at_what_comes_behind_it(monkeypat
     assert time_slices.taken == taken + 2
 
 
-async def test_what_was_found_for_a_client_that_went_away_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection_module, "LOOKED_AT_ONCE", 10)
+async def test_what_was_found_for_a_client_that_went_away_stays(bounds: Bounds) -> None:
+    bounds(LOOKED_AT_ONCE=10)
     live = live_of(*crowd(1_000))
     forty = asyncio.Event()
     time_slices = Between(lambda: forty.set() if time_slices.taken == 40 else None)
@@ -383,17 +382,15 @@ def changing(live: LiveTournament, times: int) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("times", [5, 90])
-async def test_what_changes_while_it_is_looked_for_is_found_as_it_is_in_the_end(
-    monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
-    monkeypatch.setattr(selection_module, "LOOKED_AT_ONCE", 10)
+async def test_what_changes_while_it_is_looked_for_is_found_as_it_is_in_the_end(bounds: Bounds, times: int) -> None:
+    bounds(LOOKED_AT_ONCE=10)
     live = live_of(*crowd(100))
     selection = await live.selections.of(BEGINS_WITH_C, Between(changing(live, times)))
     assert [*selection.run(0, 1_000)] == let_through(live.board, BEGINS_WITH_C)
 
 
-async def test_a_selection_that_changes_too_much_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selections_module, "LOOKED_AGAIN_MAX", 3)
+async def test_a_selection_that_changes_too_much_is_restarted(bounds: Bounds) -> None:
+    bounds(LOOKED_AGAIN_MAX=3)
     live = live_of(*crowd(100))
     time_slices = TimeSlices()
     selection = await live.selections.of(BEGINS_WITH_C, time_slices)
@@ -411,9 +408,9 @@ async def test_selections_count_in_the_size_of_their_live_and_are_bounded(monkey
     before = live.size_bytes()
     first = await live.selections.of(BEGINS_WITH_C, time_slices)
     assert live.size_bytes() == before + first.size_bytes
-    for name, most in (("SELECTIONS_MAX", 1), ("SELECTIONS_BYTES_MAX", 1)):
+    for name in ("SELECTIONS_MAX", "SELECTIONS_BYTES_MAX"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(selections_module, name, most)
+            set_bounds(patch, **{name: 1})
             other = await live.selections.of(CompetitorFilter(name="d"), time_slices)
             assert live.selections.size_bytes == other.size_bytes
             await live.selections.of(BEGINS_WITH_C, time_slices)

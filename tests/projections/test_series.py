@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from engine.domain.events import Points, Recorded
 from projections.board.board import Board, Revisions, fold
 from projections.board.standing import standings
-from projections.past import series
 from projections.past.series import Series
+from tests.bounds import set_bounds
 from tests.histories import board_of, logs, unhurried
 
 
@@ -19,7 +19,7 @@ def test_points_are_those_of_the_log_and_the_last_one_is_among_them(log: list[Re
     for ranking_id, ranking in end.rankings.items():
         for unity_id in ranking.unities:
             with pytest.MonkeyPatch.context() as small:
-                small.setattr(series, "SERIES_POINTS_MAX", most)
+                set_bounds(small, SERIES_POINTS_MAX=most)
                 some = tuple(ranking.participants)[1::2]
                 everybody = dict.fromkeys([*ranking.participants, *end.competitors])
                 board, followed, expected = Board(), Series(ranking_id, unity_id, tuple(everybody)), {}

@@ -33,17 +33,18 @@ from engine.log import heads, reading, registry, tails
 from engine.log.heads import Head
 from projections.answers import explaining
 from projections.board.board import Board, Revisions, fold
-from projections.live import pool, tournament
+from projections.live import tournament
 from projections.live.pool import open_live_pool
 from projections.past import moments, pages
 from projections.past.history import DeltaLine
 from projections.past.moments import AtSequence, Span
 from projections.past.past import Past
-from projections.tables import tables, worker
+from projections.tables import tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
 from projections.verification import proof, stored_log
 from projections.verification.setting_aside import find_unfoldable, set_aside
+from tests.bounds import Bounds
 from tests.desks import Arena, desk_at, open_arena, record, submit, until
 from tests.histories import NOBODY, board_of, judged_by, runs
 from tests.poison import POISONS, append_text, poison
@@ -433,10 +434,9 @@ def total(board: Board, arena: Arena) -> int:
 
 
 async def test_a_running_service_continues_automatically_after_each_of_two(
-    dsn: str, database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(pool, "STOPPED_SECONDS", 0.05)
-    monkeypatch.setattr(worker, "STOPPED_RETRY_SECONDS", 0.1)
+    bounds(STOPPED_SECONDS=0.05, STOPPED_RETRY_SECONDS=0.1)
     arena = await open_arena(database)
     keeping = asyncio.create_task(Worker(database).run())
     amount = 0

@@ -12,6 +12,7 @@ from engine.domain.terms import ID_MAX, OPERATOR, ActorId, Sequence
 from engine.log import appending, digest, heads, tails
 from engine.log.appending import Appended, Block, Request
 from projections.verification import stored_log
+from tests.bounds import Bounds
 from tests.desks import Arena, open_arena, record
 from tests.histories import any_event
 from tests.projections.written import on_the_database
@@ -72,10 +73,9 @@ async def arena(database: Database) -> Arena:
 
 @pytest.mark.parametrize(("bytes_max", "blocks_max", "most"), [(1, 100, 1), (10**6, 3, 3), (10**6, 100, 12)])
 async def test_blocks_are_read_in_chunks_that_are_bounded_and_none_is_missed(
-    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch, bytes_max: int, blocks_max: int, most: int
+    database: Database, arena: Arena, bounds: Bounds, bytes_max: int, blocks_max: int, most: int
 ) -> None:
-    monkeypatch.setattr(stored_log, "BYTES_MAX", bytes_max)
-    monkeypatch.setattr(stored_log, "BLOCKS_MAX", blocks_max)
+    bounds(BYTES_MAX=bytes_max, BLOCKS_MAX=blocks_max)
     ends: list[int] = [0]
     async with database.connection() as connection:
         while chunk := await stored_log.blocks(connection, arena.tournament_id, Sequence(ends[-1])):

@@ -10,6 +10,7 @@ from engine.domain.terms import OPERATOR, TournamentId
 from projections.board.board import FOLD_VERSION
 from projections.tables import sweep, tables
 from projections.tables.sweep import Sweep
+from tests.bounds import Bounds, set_bounds
 from tests.conftest import COMMITS_OF_OTHERS
 from tests.projections.written import on_the_database
 from tests.tournaments import open_new_tournament
@@ -50,7 +51,7 @@ async def test_a_round_comes_by_every_tournament_wherever_it_begins(
     everybody = {row[0] for row in await owner.fetch("SELECT tournament_id FROM tournament")}
     begins = sorted({0, *everybody})
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sweep, "LOOK_TOURNAMENTS_MAX", look_max)
+        set_bounds(patched, LOOK_TOURNAMENTS_MAX=look_max)
         going = Sweep(TournamentId(begins[start % len(begins)]))
         async with database.connection() as connection:
             for _ in range(late):  # it hurries again in the middle of a round
@@ -98,9 +99,9 @@ async def rows_read(connection: asyncpg.Connection, owner: asyncpg.Connection) -
 
 @pytest.mark.one_postgresql(COMMITS_OF_OTHERS)
 async def test_a_round_that_found_nothing_is_the_last_until_something_is_committed(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", 2)
+    bounds(LOOK_TOURNAMENTS_MAX=2)
     await fill(owner, 1, 5)
     going = Sweep()
     async with database.connection() as connection:
@@ -118,10 +119,9 @@ async def test_a_round_that_found_nothing_is_the_last_until_something_is_committ
 
 
 async def test_a_stopped_tournament_is_found_though_the_sweep_is_elsewhere(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", 2)
-    monkeypatch.setattr(sweep, "STOPPED_RETRY_SECONDS", 0.0)
+    bounds(LOOK_TOURNAMENTS_MAX=2, STOPPED_RETRY_SECONDS=0.0)
     await fill(owner, 1, 9)
     await owner.execute("UPDATE checkpoint SET sequence = 0 WHERE tournament_id > 6")
     await owner.execute("INSERT INTO stopped SELECT n, 1, '' FROM generate_series(7, 9) AS n")

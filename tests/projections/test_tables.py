@@ -20,13 +20,12 @@ from engine.domain.events import (
     RankingCreated,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import tails
 from projections.board.board import FOLD_VERSION
 from projections.board.standing import standings
 from projections.live.tournament import LiveTournament
 from projections.tables import tables
-from projections.tables import worker as worker_module
 from projections.tables.worker import Worker
+from tests.bounds import set_bounds
 from tests.conftest import A_COMMIT_EACH
 from tests.desks import open_arena, until, waiting_for_locks
 from tests.histories import board_of, histories, judged_by, runs
@@ -98,7 +97,7 @@ async def test_many_tournaments_folded_together_give_the_rows_that_each_gives_al
     await owner.execute(_EMPTY)
     tournaments = [await written(database, history, sizes) for history, sizes in many]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tails, "TAIL_EVENTS_MAX", events_max)
+        set_bounds(patched, TAIL_EVENTS_MAX=events_max)
         worker = Worker(database)
         left = set(tournaments)
         while left:
@@ -110,7 +109,7 @@ async def test_many_tournaments_folded_together_give_the_rows_that_each_gives_al
     together = await owner.fetchval(_ROWS)
     await owner.execute(_EMPTY)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(worker_module, "BATCH_TOURNAMENTS_MAX", 1)
+        set_bounds(patched, BATCH_TOURNAMENTS_MAX=1)
         await Worker(database).catch_up()
     assert await owner.fetchval(_ROWS) == together
 

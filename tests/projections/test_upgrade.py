@@ -7,9 +7,9 @@ from engine.database.pool import Database
 from engine.domain.events import PointsAdded
 from engine.log import heads
 from projections.board.board import FOLD_VERSION
-from projections.tables import snapshots
 from projections.tables.snapshots import INTERVAL_EVENTS_MIN
 from projections.tables.worker import Worker
+from tests.bounds import Bounds
 from tests.desks import Arena, open_arena, until
 from tests.projections.written import append, assert_live_shows_the_log, loaded, made_by_fold
 from tests.second_fold import load_of_fold, worker_of_fold
@@ -63,10 +63,9 @@ async def _is_of(owner: asyncpg.Connection, arena: Arena, version: int) -> bool:
 
 @pytest.mark.parametrize("spoilt", ["nothing", "the board", "the digest"])
 async def test_a_snapshot_that_cannot_be_used_is_none(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, spoilt: str
+    database: Database, owner: asyncpg.Connection, bounds: Bounds, spoilt: str
 ) -> None:
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 2)
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
+    bounds(INTERVAL_EVENTS_MIN=2, INTERVAL_EVENTS_PER_ROW=0)
     arena = await open_arena(database)
     points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(1).deltas)
     await append(database, arena.tournament_id, [points] * 3)

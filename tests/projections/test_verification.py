@@ -51,15 +51,15 @@ from engine.log import appending, heads, registry, tails
 from engine.log.appending import Appended, Block, Request
 from projections.board.board import Board
 from projections.board.parts import parts_of, take_part
-from projections.tables import tables
 from projections.tables.worker import Worker
-from projections.verification import all_tournaments, source, stored_log, table_checks, witness
+from projections.verification import all_tournaments, stored_log, table_checks, witness
 from projections.verification.all_tournaments import Plan, Report
 from projections.verification.erasures import erase_in_log
 from projections.verification.findings import TOURNAMENT_DIFFERENCES_MAX, Finding
 from projections.verification.fold_checks import hash_of_points
 from projections.verification.progress import Progress, ProgressFile, beginning
 from projections.verification.setting_aside import set_aside
+from tests.bounds import Bounds, set_bounds
 from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
@@ -188,11 +188,11 @@ async def test_appends_and_folds_meanwhile_make_no_difference(
 
 
 async def test_blocks_may_be_larger_than_what_is_read_at_once(
-    database: Database, staged: Stage, monkeypatch: pytest.MonkeyPatch
+    database: Database, staged: Stage, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
+    bounds(BYTES_MAX=1)
     assert (await verified(database)).differences == []
-    monkeypatch.setattr(stored_log, "BLOCKS_MAX", 1)
+    bounds(BLOCKS_MAX=1)
     assert (await verified(database)).differences == []
 
 
@@ -1101,7 +1101,7 @@ async def test_a_view_of_standings_that_shows_something_else_is_found(
 
 
 async def test_a_view_of_standings_that_shows_lines_twice_and_leaves_others_out_is_found(
-    database: Database, owner: asyncpg.Connection, staged: Stage, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, staged: Stage, bounds: Bounds
 ) -> None:
     """However they are read."""
     definition = (await owner.fetchval("SELECT pg_get_viewdef('standing'::regclass)")).rstrip(";")
@@ -1113,7 +1113,7 @@ async def test_a_view_of_standings_that_shows_lines_twice_and_leaves_others_out_
         f"SELECT v.* FROM ({definition}) AS v JOIN generate_series(1, 2) AS n ON n = 1 OR {twice} WHERE NOT ({out})"
     )
     for rows_max in (1, 2, 500):
-        monkeypatch.setattr(tables, "ROWS_MAX", rows_max)
+        bounds(ROWS_MAX=rows_max)
         found = [(of.field, of.message) for of in (await verified(database)).differences if of.sequence is not None]
         assert found == [
             ("standing", f"shows competitor {bob} twice in unity {staged.arena.unity_id}"),
@@ -1134,10 +1134,10 @@ async def test_a_view_of_standings_that_is_gone_is_found(
 
 @pytest.mark.parametrize("rows_max", [1, 500])
 async def test_tables_that_cannot_even_be_read_are_a_difference(
-    database: Database, owner: asyncpg.Connection, staged: Stage, monkeypatch: pytest.MonkeyPatch, rows_max: int
+    database: Database, owner: asyncpg.Connection, staged: Stage, bounds: Bounds, rows_max: int
 ) -> None:
     """Also when it turns out while the next rows are being read: the moment goes on."""
-    monkeypatch.setattr(tables, "ROWS_MAX", rows_max)
+    bounds(ROWS_MAX=rows_max)
     for constraint in await owner.fetch(
         "SELECT conname FROM pg_constraint WHERE conrelid = 'unity'::regclass AND contype = 'c'"
     ):
@@ -1357,8 +1357,8 @@ async def interrupted(database: Database, plan: Plan, *, at: int) -> None:
 
 
 @pytest.fixture
-def one_block_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
+def one_block_at_once(bounds: Bounds) -> None:
+    bounds(BYTES_MAX=1)
 
 
 def _plan(state: Path, **more: Any) -> dict[str, Any]:
@@ -1543,7 +1543,7 @@ BROKEN_VIEW: Final = "ALTER VIEW standing RENAME COLUMN version TO version_"
 
 async def verified_both_ways(database: Database, monkeypatch: pytest.MonkeyPatch) -> Report:
     """The report, which must be the same whether tournaments are read one by one or together."""
-    monkeypatch.setattr(source, "TOGETHER_MAX", 1)
+    set_bounds(monkeypatch, TOGETHER_MAX=1)
     alone = await verified(database)
     monkeypatch.undo()
     together = await verified(database)
@@ -1570,7 +1570,7 @@ async def test_small_tournaments_are_read_together_and_have_no_difference(
 
 @pytest.mark.one_postgresql(ONE_BY_ONE)
 async def test_a_batch_asks_no_more_than_a_few_questions_more_than_one_tournament(
-    database: Database, crowd: Stage, monkeypatch: pytest.MonkeyPatch
+    database: Database, crowd: Stage, bounds: Bounds
 ) -> None:
     await verified(database)  # connections are made
     with sent(database) as of_three:
@@ -1581,7 +1581,7 @@ async def test_a_batch_asks_no_more_than_a_few_questions_more_than_one_tournamen
     with sent(database) as of_many:
         await verified(database)
     assert len(of_many) == len(of_three)
-    monkeypatch.setattr(source, "TOGETHER_MAX", 1)
+    bounds(TOGETHER_MAX=1)
     with sent(database) as one_by_one:
         await verified(database)
     assert len(one_by_one) > len(of_many) + 20 * 10
@@ -1628,6 +1628,6 @@ async def test_a_batch_takes_as_many_bytes_and_rows_as_it_may_and_no_more(
     ):
         alone.clear()
         with monkeypatch.context() as limited:
-            limited.setattr(source, limit, value)
+            set_bounds(limited, **{limit: value})
             assert (await verified(database)).differences == []
         assert len(alone) == times, limit

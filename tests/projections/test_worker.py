@@ -19,11 +19,12 @@ from engine.log import heads, tails
 from engine.process.background import background
 from projections.board.board import Board
 from projections.live import tournament
-from projections.tables import sweep, tables
+from projections.tables import tables
 from projections.tables import worker as worker_module
 from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
 from projections.tables.worker import Worker, work_by_nodes
+from tests.bounds import Bounds
 from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, TOLD_AT_THEIR_NODE, only_distributed
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
@@ -211,9 +212,9 @@ async def test_others_get_their_turns_however_many_events_are_folded(
 
 
 async def test_two_workers_over_many_tournaments_fold_each_event_once_while_more_come_in(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "BATCH_TOURNAMENTS_MAX", 7)
+    bounds(BATCH_TOURNAMENTS_MAX=7)
     async with open_database(dsn, name="one") as one, open_database(dsn, name="other") as other:
         workers = Worker(one), Worker(other)
         arenas = [await open_arena(one) for _ in range(40)]
@@ -291,9 +292,9 @@ def batches(said: list[MutableMapping[str, Any]]) -> list[int]:
 
 @pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_a_tournament_that_is_repaired_is_folded_together_with_the_others_again(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(sweep, "STOPPED_RETRY_SECONDS", 0.0)
+    bounds(STOPPED_RETRY_SECONDS=0.0)
     arenas = [await open_arena(database) for _ in range(3)]
     worker = Worker(database)
     sequence = await poison(owner, arenas[1], "unknown tag")
@@ -327,9 +328,9 @@ async def test_boards_that_were_folded_in_a_batch_that_was_rolled_back_are_throw
 
 
 async def test_a_defect_that_one_of_many_meets_does_not_hold_up_the_others(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.05)
+    bounds(WORKER_POLL_SECONDS=0.05)
     arenas = [await open_arena(database) for _ in range(6)]
     met = arenas[2].tournament_id
     save = tables.save
@@ -349,9 +350,9 @@ async def test_a_defect_that_one_of_many_meets_does_not_hold_up_the_others(
 
 @pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_a_busy_tournament_has_no_more_of_a_batch_than_the_others(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 30)
+    bounds(TAIL_EVENTS_MAX=30)
     busy, *others = [await open_arena(database) for _ in range(3)]
     worker = Worker(database)
     await worker.catch_up()
@@ -367,14 +368,14 @@ async def test_a_busy_tournament_has_no_more_of_a_batch_than_the_others(
 
 @pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_what_is_too_heavy_for_a_batch_is_folded_alone_next(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     arenas = [await open_arena(database) for _ in range(3)]
     worker = Worker(database)
     await worker.catch_up()
     for arena in arenas:
         await add(owner, arena, 1)
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 2)
+    bounds(TAIL_EVENTS_MAX=2)
     folded = await worker._fold([arena.tournament_id for arena in arenas])
     assert folded.events == 2
     assert worker._batches(folded.left) == [[arenas[2].tournament_id]]
@@ -446,10 +447,9 @@ async def flush_statistics(database: Database) -> None:
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", POISONS)
 async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_it_is_repaired(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, name: str
+    database: Database, owner: asyncpg.Connection, bounds: Bounds, name: str
 ) -> None:
-    monkeypatch.setattr(sweep, "STOPPED_RETRY_SECONDS", 0.1)
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.05)
+    bounds(STOPPED_RETRY_SECONDS=0.1, WORKER_POLL_SECONDS=0.05)
     arenas = [await open_arena(database) for _ in range(6)]
     bad = arenas[2]
     async with working(database):
@@ -473,10 +473,10 @@ async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_i
 
 
 async def test_an_event_that_the_tables_cannot_hold_stops_its_tournament_alone(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     """It can be folded, but no column takes what came of it: no request could have led to it."""
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.05)
+    bounds(WORKER_POLL_SECONDS=0.05)
     arenas = [await open_arena(database) for _ in range(6)]
     bad = arenas[2]
     await Worker(database).catch_up()
@@ -497,9 +497,9 @@ async def test_an_event_that_the_tables_cannot_hold_stops_its_tournament_alone(
 
 @pytest.mark.one_postgresql(TOLD_AT_THEIR_NODE)
 async def test_a_hint_wakes_a_worker_long_before_it_would_have_looked(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+    bounds(WORKER_POLL_SECONDS=NEVER_SECONDS)
     arenas = [await open_arena(database) for _ in range(3)]
     async with working(database):
         await until(lambda: are_up_to_date(owner, *arenas))  # by the look that it begins with
@@ -516,9 +516,9 @@ async def test_a_hint_wakes_a_worker_long_before_it_would_have_looked(
 
 @pytest.mark.one_postgresql(TOLD_AT_THEIR_NODE)
 async def test_a_hint_of_too_many_to_name_has_workers_look_for_themselves(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+    bounds(WORKER_POLL_SECONDS=NEVER_SECONDS)
     arena = await open_arena(database)
     async with working(database):
         await until(lambda: are_up_to_date(owner, arena))
@@ -537,9 +537,9 @@ async def test_a_hint_of_too_many_to_name_has_workers_look_for_themselves(
 
 
 async def test_a_hint_of_what_does_not_exist_does_no_harm(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+    bounds(WORKER_POLL_SECONDS=NEVER_SECONDS)
     arena = await open_arena(database)
     async with working(database):
         await until(lambda: are_up_to_date(owner, arena))
@@ -552,10 +552,9 @@ async def test_a_hint_of_what_does_not_exist_does_no_harm(
 
 
 async def test_a_hint_after_a_quiet_time_does_not_wait(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
-    monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", NEVER_SECONDS)
+    bounds(WORKER_POLL_SECONDS=NEVER_SECONDS, WORKER_ROUND_SECONDS_MIN=NEVER_SECONDS)
     arena = await open_arena(database)
     await Worker(database).catch_up()
     async with working(database):
@@ -565,12 +564,10 @@ async def test_a_hint_after_a_quiet_time_does_not_wait(
         await until(lambda: are_up_to_date(owner, arena))
 
 
-async def test_hints_gather_between_rounds(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+async def test_hints_gather_between_rounds(database: Database, owner: asyncpg.Connection, bounds: Bounds) -> None:
+    bounds(WORKER_POLL_SECONDS=NEVER_SECONDS)
     pause = 5.0 if database.is_distributed else 0.5
-    monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", pause)
+    bounds(WORKER_ROUND_SECONDS_MIN=pause)
     arena = await open_arena(database)
     await Worker(database).catch_up()
     with capture_logs() as said:
@@ -585,11 +582,9 @@ async def test_hints_gather_between_rounds(
 
 
 async def test_what_a_round_leaves_over_is_folded_without_a_pause(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
-    monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", NEVER_SECONDS)
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 3)
+    bounds(WORKER_POLL_SECONDS=NEVER_SECONDS, WORKER_ROUND_SECONDS_MIN=NEVER_SECONDS, TAIL_EVENTS_MAX=3)
     arena = await open_arena(database)
     await Worker(database).catch_up()
     await add(owner, arena, *[1] * 30)
@@ -599,11 +594,9 @@ async def test_what_a_round_leaves_over_is_folded_without_a_pause(
 
 @pytest.mark.parametrize("look_max", [1, 2, 7])
 async def test_all_that_is_behind_at_the_start_is_folded_without_a_pause_however_little_a_look_shows(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, look_max: int
+    database: Database, owner: asyncpg.Connection, bounds: Bounds, look_max: int
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
-    monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", NEVER_SECONDS)
-    monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", look_max)
+    bounds(WORKER_POLL_SECONDS=NEVER_SECONDS, WORKER_ROUND_SECONDS_MIN=NEVER_SECONDS, LOOK_TOURNAMENTS_MAX=look_max)
     arenas = [await open_arena(database) for _ in range(7)]
     async with working(database):
         await until(lambda: are_up_to_date(owner, *arenas))
@@ -611,9 +604,9 @@ async def test_all_that_is_behind_at_the_start_is_folded_without_a_pause_however
 
 @pytest.mark.one_postgresql(COMMITS_OF_OTHERS)
 async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until_something_is_committed(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.01)
+    bounds(WORKER_POLL_SECONDS=0.01)
     asked: list[None] = []
     looked: list[None] = []
     moment, behind = tables.moment, tables.behind
@@ -642,9 +635,9 @@ async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until
 
 @only_distributed
 async def test_each_node_has_a_worker_that_finds_what_it_has_without_a_hint_and_with_one(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.05)
+    bounds(WORKER_POLL_SECONDS=0.05)
     arenas = [await open_arena(database) for _ in range(8)]
     assert len(set((await database.by_nodes([arena.tournament_id for arena in arenas])).values())) > 1
     async with background() as tasks:
@@ -653,7 +646,7 @@ async def test_each_node_has_a_worker_that_finds_what_it_has_without_a_hint_and_
         for arena in arenas:
             await add(owner, arena, 1)  # nobody gives a hint
         await until(lambda: all_up_to_date(owner, arenas))
-        monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+        bounds(WORKER_POLL_SECONDS=NEVER_SECONDS)
         await asyncio.sleep(0.1)
         waker = Waker(database)
         waking = tasks.create_task(waker.run())
@@ -670,10 +663,9 @@ async def all_up_to_date(owner: asyncpg.Connection, arenas: list[Arena]) -> bool
 
 
 async def test_what_nobody_told_of_is_found_though_a_look_shows_a_part_of_the_tournaments_only(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.01)
-    monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", 2)
+    bounds(WORKER_POLL_SECONDS=0.01, LOOK_TOURNAMENTS_MAX=2)
     arenas = [await open_arena(database) for _ in range(7)]
     async with working(database):
         await until(lambda: are_up_to_date(owner, *arenas))
@@ -683,10 +675,10 @@ async def test_what_nobody_told_of_is_found_though_a_look_shows_a_part_of_the_to
 
 
 async def test_a_tournament_that_a_look_passed_by_because_another_worker_had_it_is_looked_at_again(
-    database: Database, dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database: Database, dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """The other one may have died with it; the sweep is elsewhere by then, and would take long to come round."""
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.01)
+    bounds(WORKER_POLL_SECONDS=0.01)
 
     async def nothing(*_: object) -> list[TournamentId]:
         return []
@@ -707,9 +699,9 @@ async def test_a_tournament_that_a_look_passed_by_because_another_worker_had_it_
 
 
 async def test_a_hint_that_could_not_be_sent_is_sent_again(
-    dsn: str, database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+    bounds(WORKER_POLL_SECONDS=NEVER_SECONDS)
     arena = await open_arena(database)
     async with working(database), proxy(dsn) as between, open_database(between.dsn, name="waker") as elsewhere:
         await until(lambda: are_up_to_date(owner, arena))
@@ -755,9 +747,9 @@ async def end_sessions(owner: asyncpg.Connection, query: str) -> int:
 
 
 async def test_a_worker_survives_a_database_that_is_away_for_a_while(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.1)
+    bounds(WORKER_POLL_SECONDS=0.1)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         arena = await open_arena(database)
         async with working(database):
@@ -795,10 +787,10 @@ async def test_a_worker_survives_a_database_that_is_away_for_a_while(
     ],
 )
 async def test_a_worker_continues_when_what_is_missing_for_a_while_is_there_again(
-    database: Database, dsn: str, monkeypatch: pytest.MonkeyPatch, away: str, back: str, error: str
+    database: Database, dsn: str, bounds: Bounds, away: str, back: str, error: str
 ) -> None:
     """As in the midst of a restore, where tables come one after the other and rights last."""
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.1)
+    bounds(WORKER_POLL_SECONDS=0.1)
     search_path = {"search_path": "tallybook, away"}
     restorer = await asyncpg.connect(dsn, server_settings=search_path)
     try:

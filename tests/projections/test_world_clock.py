@@ -13,12 +13,12 @@ from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Event, Points, PointsAdded, PointsReversed, Recorded
 from engine.domain.terms import CompetitionId, RankingId, Sequence
-from engine.log import reading
 from projections.board.competition_sums import CompetitionSums
 from projections.past import folds, moments
 from projections.past.moments import AtSequence
 from projections.past.past import Past
 from projections.tables.worker import Worker
+from tests.bounds import Bounds, set_bounds
 from tests.desks import open_arena, record
 from tests.histories import board_of, dated_histories, struck_in, undone_in, voided_in
 from tests.projections.boards import laid_out
@@ -76,8 +76,7 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
 ) -> None:
     """Of whatever moment of the log, whatever dates were declared and changed, and whatever was voided."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(reading, "COMPETITIONS_AT_ONCE_MAX", 2)
-        patched.setattr(reading, "EVENTS_OF_COMPETITION_AT_ONCE_MAX", 1)
+        set_bounds(patched, COMPETITIONS_AT_ONCE_MAX=2, EVENTS_OF_COMPETITION_AT_ONCE_MAX=1)
         tournament_id = await written(database, history, sizes)
         await Worker(database).catch_up()
         await drop_some(database, tournament_id, dropped)
@@ -112,7 +111,7 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
                         assert read.of(unity_id, competitor_id) == sums.of(unity_id, competitor_id)
 
 
-async def test_the_lines_looked_at_are_limited(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lines_looked_at_are_limited(database: Database, bounds: Bounds) -> None:
     arena = await open_arena(database)
     match, day = CompetitionId(1), datetime(2024, 3, 9, tzinfo=UTC)
     deltas = arena.points().deltas
@@ -122,7 +121,7 @@ async def test_the_lines_looked_at_are_limited(database: Database, monkeypatch: 
         last = (await record(connection, arena.tournament_id, added, given)).last_sequence
     assert last is not None
     for most, shown in ((2, 2), (1, None)):
-        monkeypatch.setattr(moments, "DATED_LINES_MAX", most)
+        bounds(DATED_LINES_MAX=most)
         asked = moments.at(Past(database), arena.tournament_id, arena.ranking_id, None, last, day)
         if shown is None:
             with pytest.raises(TooMuchWork):

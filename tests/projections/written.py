@@ -12,24 +12,22 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.events import Event, Recorded
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
-from engine.log import appending, heads, reading, tails
+from engine.log import appending, heads, tails
 from engine.log.appending import Appended, Block, Request
 from projections.board.board import Board
 from projections.live import tournament
 from projections.live.tournament import LiveTournament
 from projections.tables import snapshots, tables
+from tests.bounds import Bounds
 from tests.histories import board_of, histories, judged_by, runs, unhurried
 from tests.projections.boards import laid_out
 from tests.tournaments import open_new_tournament
 
 
 @pytest.fixture
-def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_small_steps(bounds: Bounds) -> None:
     """Snapshots every few events, and chunks of a few."""
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 5)
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
-    monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", 3)
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 7)
+    bounds(INTERVAL_EVENTS_MIN=5, INTERVAL_EVENTS_PER_ROW=0, CHUNK_EVENTS_MAX=3, TAIL_EVENTS_MAX=7)
 
 
 async def kept(database: Database, tournament_id: TournamentId) -> list[Sequence]:

@@ -3,8 +3,8 @@
 import asyncpg
 import pytest
 
-from api.desk import desk
 from engine.database.pool import Database
+from tests.bounds import set_bounds
 from tests.desks import desk_at
 from tests.projections.verified import verified
 from tests.service import make_token, serve
@@ -29,8 +29,7 @@ async def test_every_door_shows_what_counts(
     dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     """Nothing happens unasked, so that a seed is the same tournament each time."""
-    for name in ("EXPIRY_WATCH_SECONDS", "EXPIRY_SWEEP_SECONDS"):
-        monkeypatch.setattr(desk, name, 1e6)
+    set_bounds(monkeypatch, EXPIRY_WATCH_SECONDS=1e6, EXPIRY_SWEEP_SECONDS=1e6)
     clock = await told_clock(owner, monkeypatch)
     submitted = refused = 0
     async with desk_at(dsn) as other, serve(dsn) as service:

@@ -24,7 +24,6 @@ from engine.database.pool import Database
 from engine.domain.errors import Unauthenticated
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
-from projections.live import pool
 from tests.api.asking import (
     BAD,
     NOBODY,
@@ -42,6 +41,7 @@ from tests.api.asking import (
 )
 from tests.api.public_boards import Board
 from tests.api.rendered import BY_NAME
+from tests.bounds import set_bounds
 from tests.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
 from tests.tournaments import open_new_tournament
 
@@ -221,7 +221,7 @@ async def test_look_ups_take_their_time_from_that_of_the_read(
         first, second = [fresh.client(slug, await make_token(fresh.database)) for _ in range(2)]
         assert (await first.get("rankings.json")).status == 200
         with monkeypatch.context() as over:
-            over.setattr(pool, "READ_SECONDS_MAX", -1.0)
+            set_bounds(over, READ_SECONDS_MAX=-1.0)
             assert (await second.get("rankings.json")).status == 503
             for live in [*live_pool._tournaments.values()]:
                 live_pool.drop(live)

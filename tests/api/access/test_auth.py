@@ -27,6 +27,7 @@ from api.access.auth import (
 from engine.database.pool import Database
 from engine.domain.errors import DatabaseUnavailable, Unacceptable, Unauthenticated
 from engine.domain.terms import ActorId, TournamentId
+from tests.bounds import Bounds
 from tests.clock import Clock
 
 secrets = st.text(BASE62, min_size=SECRET_CHARACTERS, max_size=SECRET_CHARACTERS)
@@ -365,8 +366,8 @@ async def test_a_token_that_expires_while_it_is_looked_up_is_refused(turnstile: 
     await asking
 
 
-async def test_the_oldest_answer_gives_way(guard: Guard, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "TOKENS_KEPT_MAX", 3)
+async def test_the_oldest_answer_gives_way(guard: Guard, database: Database, bounds: Bounds) -> None:
+    bounds(TOKENS_KEPT_MAX=3)
     headers = [f"Bearer {(await made(database))[1]}" for _ in range(5)]
     for header in headers:
         await guard.token_of(header)
@@ -374,9 +375,9 @@ async def test_the_oldest_answer_gives_way(guard: Guard, database: Database, mon
 
 
 async def test_an_answer_had_again_is_not_the_oldest_any_more(
-    guard: Guard, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    guard: Guard, database: Database, clock: Clock, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(auth, "TOKENS_KEPT_MAX", 2)
+    bounds(TOKENS_KEPT_MAX=2)
     first, second, third = [f"Bearer {(await made(database))[1]}" for _ in range(3)]
     await guard.token_of(first)
     clock.seconds += KEPT_SECONDS_MAX

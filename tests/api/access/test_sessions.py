@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.access import sessions
 from api.access.auth import Scope, Token
 from api.http.cookies import COOKIE
 from api.web.console.access_pages import reaches
 from engine.domain.terms import OPERATOR, ActorId, TournamentId
 from tests.api.asking import Log, log
 from tests.api.visitor import CONSOLE, visiting
+from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS
 from tests.service import Season, Service, make_token, serve
 from tests.spectator import SSE, Connected, Spectator, connected
@@ -167,9 +167,9 @@ async def test_signing_out_ends_the_session_and_has_the_browser_forget_it(
 
 
 async def test_the_sessions_of_a_token_are_limited_and_the_oldest_gives_way(
-    service: Service, token: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    service: Service, token: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(sessions, "SESSIONS_MAX", 2)
+    bounds(SESSIONS_MAX=2)
     async with (
         visiting(service, await make_token(service.database)) as other,
         visiting(service, token) as first,

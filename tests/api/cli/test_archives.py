@@ -23,6 +23,7 @@ from engine.log import archive, codec, digest, registry
 from projections.tables.worker import Worker
 from projections.verification.archives import IDS_FOLLOWED_MAX
 from tests.api.cli.conftest import Tallybook
+from tests.bounds import Bounds
 from tests.conftest import EMPTY, Administrator
 from tests.desks import open_arena
 from tests.poison import poison
@@ -394,13 +395,10 @@ async def test_a_log_that_could_not_have_been_made_is_refused_though_all_digests
     assert await is_empty(other_owner)
 
 
-def test_a_line_longer_than_any_block_is_refused_without_being_read_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_longer_than_any_block_is_refused_without_being_read_whole(tmp_path: Path, bounds: Bounds) -> None:
     file = tmp_path / "endless"
     file.write_bytes(b"x" * 10_000)
-    for module in (archive, archives_command):
-        monkeypatch.setattr(module, "ARCHIVE_LINE_BYTES_MAX", 200)
+    bounds(ARCHIVE_LINE_BYTES_MAX=200)
     lines = archives_command.lines_of(file)
     with pytest.raises(Unreadable, match="Line 1 of the archive is longer than 200 bytes"):
         list(archive.read(lines))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from api.imports.templates import TEMPLATES, Kind
-from projections.board import classified_lines
 from tests.api.cli.conftest import Tallybook
 from tests.api.leagues import League, history
+from tests.bounds import Bounds
 from tests.running import said
 from tests.service import Season
 
@@ -116,7 +116,7 @@ async def test_a_criterion_that_is_none_is_refused(
 
 
 async def test_an_explanation_begins_with_what_decides_the_classification(
-    tallybook: Tallybook, league: League, monkeypatch: pytest.MonkeyPatch
+    tallybook: Tallybook, league: League, bounds: Bounds
 ) -> None:
     silent = await tallybook.done("explain", *of(league), str(league.ben))
     assert "classification" not in silent
@@ -136,7 +136,7 @@ async def test_an_explanation_begins_with_what_decides_the_classification(
     assert await tallybook.done("explain", *of(league), str(league.ben), "--to", str(undeclared)) == silent
     over_http = (await league.client.get(f"{league.path}/explain.json?competitor={league.ada}")).json["explanation"]
     assert await tallybook.json("explain", *of(league), str(league.ada)) == over_http
-    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 1)
+    bounds(CLASSIFIED_SUMS_MAX=1)
     assert ("\n\nWhat decides the classification would take too long to find out.\n\n") in await tallybook.done(
         "explain", *of(league), str(league.ada)
     )

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from api.cli import explanation_text
 from api.cli.explanation_text import ordinal
 from api.cli.history_text import CSV_COLUMNS
 from api.cli.times import plain
@@ -21,6 +20,7 @@ from projections.answers.windows import WINDOW_LINES_MAX
 from tests.api.cli.conftest import Tallybook
 from tests.api.crowds import append, crowd
 from tests.api.leagues import history
+from tests.bounds import Bounds
 from tests.service import Client, Season, create_ranking, deltas, listed, register
 
 
@@ -466,9 +466,9 @@ async def test_of_many_who_are_passed_at_once_the_nearest_are_named(tallybook: T
 
 
 async def test_a_step_that_leaves_overtakings_out_says_how_many(
-    tallybook: Tallybook, client: Client, monkeypatch: pytest.MonkeyPatch
+    tallybook: Tallybook, client: Client, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr("projections.answers.explainer.OVERTAKINGS_MAX", 3)
+    bounds(OVERTAKINGS_MAX=3)
     ranking, _ = await of_a_dozen(client)
     said = await tallybook.done("explain", client.tournament, ranking, "P1")
     assert " times; 8 more overtakings are not shown." in said
@@ -480,14 +480,14 @@ async def test_a_step_that_leaves_overtakings_out_says_how_many(
 
 
 async def test_of_many_steps_those_in_which_only_others_moved_are_told_together(
-    tallybook: Tallybook, client: Client, monkeypatch: pytest.MonkeyPatch
+    tallybook: Tallybook, client: Client, bounds: Bounds
 ) -> None:
     ranking, _ = await of_a_dozen(client)
     steps = (await tallybook.json("explain", client.tournament, ranking, "P1"))["steps"]
-    monkeypatch.setattr(explanation_text, "STEPS_TOLD_MAX", len(steps) - 1)
+    bounds(STEPS_TOLD_MAX=len(steps) - 1)
     said = await tallybook.done("explain", client.tournament, ranking, "P1")
     assert "In 2 further events only others moved: P1 was passed 1 time and passed 1 time.\n--from and --to," in said
-    monkeypatch.setattr(explanation_text, "STEPS_TOLD_MAX", len(steps))
+    bounds(STEPS_TOLD_MAX=len(steps))
     assert "further events" not in await tallybook.done("explain", client.tournament, ranking, "P1")
 
 

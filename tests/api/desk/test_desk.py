@@ -17,7 +17,6 @@ import asyncpg
 import pytest
 
 from api.desk import desk as desk_module
-from api.desk import docket, remembered
 from api.desk.case import Receipt
 from api.desk.desk import Desk, open_desk
 from api.interface.rendering import whole
@@ -52,6 +51,7 @@ from engine.domain.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, 
 from engine.log import appender, appending, heads
 from projections.live.pool import LivePool
 from tests.api.rendered import ADD, answered
+from tests.bounds import Bounds
 from tests.conftest import COMMITTED_BY_ITS_NODE
 from tests.desks import (
     HOLD_HEAD,
@@ -136,9 +136,9 @@ async def test_a_forgotten_session_that_commits_late_is_waited_for_and_not_repea
 
 @pytest.mark.parametrize("answers_only", [True, False])
 async def test_connections_that_fall_silent_are_given_up_and_what_was_on_them_is_recorded_once(
-    dsn: str, monkeypatch: pytest.MonkeyPatch, answers_only: bool
+    dsn: str, bounds: Bounds, answers_only: bool
 ) -> None:
-    monkeypatch.setattr(database_module, "STATEMENT_SECONDS_MAX", -1.7)  # the driver gives up 2 seconds later
+    bounds(STATEMENT_SECONDS_MAX=-1.7)  # the driver gives up 2 seconds later
     async with proxy(dsn) as between, desk_at(between.dsn) as desk:
         arenas = [await open_arena(desk.database) for _ in range(3)]
         await asyncio.gather(*(submit(desk, arena.tournament_id, arena.points(1)) for arena in arenas))
@@ -380,10 +380,8 @@ async def test_a_refusal_or_an_acceptance_is_never_of_a_state_that_another_desk_
         assert min(counts.values()) > 100
 
 
-async def test_a_command_that_is_overtaken_too_often_is_given_up_and_not_applied(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(docket, "JUDGED_MAX", 1)
+async def test_a_command_that_is_overtaken_too_often_is_given_up_and_not_applied(dsn: str, bounds: Bounds) -> None:
+    bounds(JUDGED_MAX=1)
     async with desks_at(dsn) as (ahead, behind):
         arena = await open_arena(ahead.database)
         async with behind.live_pool.pinned(arena.tournament_id):
@@ -465,9 +463,9 @@ async def test_tournaments_whose_heads_are_held_delay_nobody_else(
 
 
 async def test_a_request_that_waits_too_long_for_a_held_head_is_refused_and_the_tournament_works_again_afterwards(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
+    dsn: str, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(appender, "APPEND_ATTEMPTS_MAX", 2)
+    bounds(APPEND_ATTEMPTS_MAX=2)
     async with desk_at(dsn) as desk:
         held, other = await open_arena(desk.database), await open_arena(desk.database)
         async with holding(dsn, HOLD_HEAD, held.tournament_id):
@@ -480,11 +478,9 @@ async def test_a_request_that_waits_too_long_for_a_held_head_is_refused_and_the_
         assert await amounts_of(desk, held) == [3]
 
 
-async def test_a_caller_out_of_time_learns_what_is_certain(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_caller_out_of_time_learns_what_is_certain(dsn: str, owner: asyncpg.Connection, bounds: Bounds) -> None:
     """What was on its way may be applied, and is; what was not yet judged certainly is not, and never will be."""
-    monkeypatch.setattr(desk_module, "SUBMIT_SECONDS_MAX", 0.3)
+    bounds(SUBMIT_SECONDS_MAX=0.3)
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         async with holding(dsn, HOLD_HEAD, arena.tournament_id):
@@ -559,14 +555,12 @@ async def test_what_a_command_was_kept_from_the_desk_counts_as_its_time(dsn: str
             assert len(await asyncio.gather(*waiting)) == 2
 
 
-async def test_who_waits_for_the_ids_that_others_draw_waits_no_longer_than_they(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_waits_for_the_ids_that_others_draw_waits_no_longer_than_they(dsn: str, bounds: Bounds) -> None:
     async with proxy(dsn) as between, desk_at(between.dsn) as desk:
         async with between.holding_answers("nextval(") as held:
             drawing = asyncio.create_task(desk.new_id())
             await held.wait()
-            monkeypatch.setattr(remembered, "DRAW_SECONDS_MAX", 0.1)
+            bounds(DRAW_SECONDS_MAX=0.1)
             with pytest.raises(DatabaseUnavailable):
                 await desk.new_id()
         assert await drawing > 0
@@ -625,10 +619,8 @@ async def test_a_commit_that_was_not_confirmed_is_of_unknown_outcome_and_not_sen
 # ── Bounds, leaving, closing ────────────────────────────────────────────────────────────────────────────
 
 
-async def test_however_many_come_at_once_all_are_taken_and_served_in_their_order(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", math.inf)  # on a machine of any speed
+async def test_however_many_come_at_once_all_are_taken_and_served_in_their_order(dsn: str, bounds: Bounds) -> None:
+    bounds(WAITED_SECONDS_MAX=math.inf)  # on a machine of any speed
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await asyncio.gather(*(submit(desk, arena.tournament_id, arena.points(n)) for n in range(2_500)))
@@ -649,10 +641,9 @@ async def test_a_block_of_hundreds_is_answered_over_several_rounds_of_the_event_
 
 
 async def test_who_would_wait_too_long_at_the_pace_of_the_last_blocks_is_refused_until_fewer_wait(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
+    dsn: str, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(docket, "BLOCK_REQUESTS_MAX", 1)
-    monkeypatch.setattr(desk_module, "EXPECTED_SECONDS_MAX", 1e-9)
+    bounds(BLOCK_REQUESTS_MAX=1, EXPECTED_SECONDS_MAX=1e-9)
     async with desk_at(dsn) as desk:
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
         taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(10)]
@@ -668,12 +659,10 @@ async def test_who_would_wait_too_long_at_the_pace_of_the_last_blocks_is_refused
 
 
 async def test_a_tournament_that_is_held_up_refuses_beyond_a_block_and_serves_what_one_block_takes(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     """Those who have waited too long are refused unjudged while others wait behind them; they are not in the log."""
-    monkeypatch.setattr(docket, "BLOCK_REQUESTS_MAX", 2)
-    monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", 0.0)
-    monkeypatch.setattr(desk_module, "EXPECTED_SECONDS_MAX", 0.0)
+    bounds(BLOCK_REQUESTS_MAX=2, WAITED_SECONDS_MAX=0.0, EXPECTED_SECONDS_MAX=0.0)
     async with desk_at(dsn) as desk:
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
         async with holding(dsn, HOLD_HEAD, arena.tournament_id):
@@ -697,9 +686,9 @@ async def test_a_tournament_that_is_held_up_refuses_beyond_a_block_and_serves_wh
 
 
 async def test_what_waits_is_bounded_in_bytes_and_nothing_is_kept_of_what_was_turned_away(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
+    dsn: str, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(desk_module, "WAITING_BYTES_MAX", 10)
+    bounds(WAITING_BYTES_MAX=10)
     async with desk_at(dsn) as desk:
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
         async with desk.live_pool.pinned(arena.tournament_id) as live, desk.live_pool.pinned(other.tournament_id) as of:
@@ -740,7 +729,7 @@ async def test_a_closing_desk_settles_what_it_took_and_takes_no_more(dsn: str, o
 
 
 async def test_a_desk_that_has_closed_has_answered_all_though_the_database_has_not(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
@@ -748,7 +737,7 @@ async def test_a_desk_that_has_closed_has_answered_all_though_the_database_has_n
             taken = asyncio.create_task(submit(desk, arena.tournament_id, arena.points()))
             await until(lambda: waiting_for_locks(owner, "append_block"))
             (case,) = desk._under_way
-            monkeypatch.setattr(desk_module, "SUBMIT_SECONDS_MAX", 0.0)
+            bounds(SUBMIT_SECONDS_MAX=0.0)
             await desk.close()
             assert case.receipt.done()
             with pytest.raises(OutcomeUnknown):
@@ -880,11 +869,10 @@ async def test_columns_that_a_newer_version_adds_disturb_nobody(dsn: str, owner:
 
 
 async def test_what_is_in_the_log_is_answered_when_the_answer_can_be_read_and_not_as_unknown_before(
-    database: Database, dsn: str, monkeypatch: pytest.MonkeyPatch
+    database: Database, dsn: str, bounds: Bounds
 ) -> None:
     """No connection is to be had for a while, but for the one that appends."""
-    monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)  # as when more has landed than an append tells
-    monkeypatch.setattr(database_module, "ACQUIRE_SECONDS_MAX", 0.5)
+    bounds(UNSEEN_BYTES_MAX=0, ACQUIRE_SECONDS_MAX=0.5)  # as when more has landed than an append tells
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await submit(desk, arena.tournament_id, arena.points(1), key="first")

@@ -10,8 +10,6 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from api.desk import desk as desk_module
-from api.desk import docket
 from api.desk.case import Receipt
 from api.desk.conditions import Condition, own_tag
 from api.desk.desk import Desk
@@ -48,9 +46,10 @@ from engine.domain.events import (
     RankingReopened,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, UnityId
-from engine.log import appender, appending, heads, tails
+from engine.log import appending, heads, tails
 from projections.live.tournament import LiveTournament
 from projections.tables import wakeup
+from tests.bounds import Bounds
 from tests.desks import (
     HOLD_HEAD,
     Arena,
@@ -167,9 +166,9 @@ async def test_points_that_wait_behind_a_voiding_of_their_competition_are_refuse
 
 @pytest.mark.parametrize("kind", [AddPoints, AddCompetition])
 async def test_a_block_with_enough_deltas_or_participants_takes_no_further_request(
-    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, kind: type[Command]
+    dsn: str, owner: asyncpg.Connection, bounds: Bounds, kind: type[Command]
 ) -> None:
-    monkeypatch.setattr(docket, "BLOCK_LINES_MAX", 3)
+    bounds(BLOCK_LINES_MAX=3)
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         commands: list[Command] = []
@@ -248,10 +247,10 @@ def as_gained(event: object, match: CompetitionId) -> bool:
 
 
 async def test_a_voiding_that_is_overtaken_is_judged_again_where_nothing_can_overtake_it(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
+    dsn: str, bounds: Bounds
 ) -> None:
     """Under the lock: a command judged again without it might be overtaken for ever, amid a stream of points."""
-    monkeypatch.setattr(docket, "JUDGED_MAX", 1)
+    bounds(JUDGED_MAX=1)
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
         match = await matched(there, arena)
@@ -373,12 +372,9 @@ async def test_a_refusal_that_may_be_lost_again_is_of_unknown_outcome(dsn: str, 
             await submit(desk, arena.tournament_id, gain(arena, 1), key="sure")
 
 
-async def test_what_the_log_has_refused_and_is_given_up_was_certainly_not_applied(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_the_log_has_refused_and_is_given_up_was_certainly_not_applied(dsn: str, bounds: Bounds) -> None:
     """It was sent once, and overtaken; its time is over while it waits to be judged again. It is not sent any more."""
-    monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)  # as when more has landed than an append tells
-    monkeypatch.setattr(desk_module, "SUBMIT_SECONDS_MAX", 0.5)
+    bounds(UNSEEN_BYTES_MAX=0, SUBMIT_SECONDS_MAX=0.5)  # as when more has landed than an append tells
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
         async with here.live_pool.pinned(arena.tournament_id):
@@ -430,11 +426,13 @@ async def beside_each_other(dsn: str) -> set[str]:
     return statements
 
 
-async def test_a_writer_among_others_reads_nothing_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_writer_among_others_reads_nothing_again(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+) -> None:
     """Neither what landed before points of its own, nor what overtook them. Hints may go out at any time."""
     monkeypatch.setattr(nodes, "nodes_of", nowhere)  # what goes straight to a node is not seen
     assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {appending._APPEND_ONE}
-    monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)
+    bounds(UNSEEN_BYTES_MAX=0)
     assert {tails._BLOCKS.one, tails._EVENTS.one, heads._HEAD} <= await beside_each_other(dsn)
 
 

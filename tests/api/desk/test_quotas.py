@@ -22,6 +22,7 @@ from engine.domain.terms import OPERATOR, ActorId, CompetitorId, TournamentId
 from engine.log import codec, quotas, registry
 from engine.log.quotas import ALL_TOKENS, ALL_TOURNAMENTS, Amounts, Quota, QuotaKey
 from tests.api.cli.conftest import Tallybook
+from tests.bounds import Bounds
 from tests.desks import Arena, open_arena, record, recorded, until
 from tests.service import Season, Service, slug_of
 from tests.tournaments import open_new_tournament
@@ -31,9 +32,8 @@ _ids = count(5_000_000)
 
 
 @pytest.fixture(autouse=True)
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quotas, "COUNTED_AT_ONCE", 3)
-    monkeypatch.setattr(quotas, "SAVED_EVERY", 2)
+def small_steps(bounds: Bounds) -> None:
+    bounds(COUNTED_AT_ONCE=3, SAVED_EVERY=2)
 
 
 async def bound(desk: Desk, key: QuotaKey, quota: Quota) -> None:

@@ -15,12 +15,10 @@ import structlog
 import uvloop
 from yarl import URL
 
-from api.http import connections, outgoing, reply
 from api.http.aiohttp_private import RequestHandler
-from api.interface import rendering
-from api.interface.resources import rankings, standings
 from engine.domain.terms import OPERATOR
 from engine.process.time_slices import TimeSlices
+from tests.bounds import Bounds
 from tests.desks import until
 from tests.service import FORM, Client, Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.shares import every
@@ -275,16 +273,16 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
 @every(12)
 @pytest.mark.parametrize("run", [uvloop.run, asyncio.run], ids=["uvloop", "asyncio"])
 def test_a_client_that_leaves_at_any_await_is_no_defect(
-    dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, run: Callable[..., Any], step: int
+    dsn: str,
+    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
+    caplog: pytest.LogCaptureFixture,
+    run: Callable[..., Any],
+    step: int,
 ) -> None:
     # What is sent in one go otherwise is sent in chunks, and each has to be waited for.
-    for module in (rankings, standings):
-        monkeypatch.setattr(module, "LINES_AT_ONCE_MAX", -1)
-    monkeypatch.setattr(standings, "LINES_OF_CHUNK", 2)
-    monkeypatch.setattr(rendering, "LONG_BYTES", 0)
-    monkeypatch.setattr(outgoing, "CHUNK_BYTES", 300)
-    monkeypatch.setattr(reply, "WHOLE_BYTES_MAX", 16_384)
-    monkeypatch.setattr(connections, "UNREAD_BYTES_MAX", 0)
+    bounds(LINES_AT_ONCE_MAX=-1)
+    bounds(LINES_OF_CHUNK=2, LONG_BYTES=0, CHUNK_BYTES=300, WHOLE_BYTES_MAX=16_384, UNREAD_BYTES_MAX=0)
     hurry(monkeypatch)
     with structlog.testing.capture_logs() as lines:
         times = run(leaves_at_every_await(dsn, Leaving(monkeypatch), step))

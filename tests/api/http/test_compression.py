@@ -38,6 +38,7 @@ from tests.api.asking import WRITES, ask, path_of, query_of, with_points
 from tests.api.crowds import append, crowd
 from tests.api.fuzzed import examples, header_bytes
 from tests.api.rendered import BY_NAME
+from tests.bounds import Bounds, set_bounds
 from tests.desks import until
 from tests.service import Client, Season, Service, serve
 
@@ -337,7 +338,7 @@ async def test_beyond_the_limit_answers_are_sent_uncompressed(monkeypatch: pytes
 
 
 async def test_a_long_answer_is_kept_when_a_reader_has_had_all_of_it_unless_it_is_too_long(
-    dsn: str, service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
+    dsn: str, service: Service, client: Client, bounds: Bounds
 ) -> None:
     await append(dsn, client.tournament, crowd(5_000))
     size = len((await raw(client, "rankings.json", GZIP)).body)
@@ -346,7 +347,7 @@ async def test_a_long_answer_is_kept_when_a_reader_has_had_all_of_it_unless_it_i
     assert gzip.decompress(kept.body) == (await raw(client, "rankings.json", {})).body
     for bytes_max, is_kept in ((size - 1, False), (size, True)):
         async with serve(dsn) as another:
-            monkeypatch.setattr(compression, "STREAM_BYTES_MAX", bytes_max)
+            bounds(STREAM_BYTES_MAX=bytes_max)
             asked = [await raw(another.client(client.tournament, client.token), "rankings.json", GZIP) for _ in "ab"]
             assert ["Content-Length" in answer.headers for answer in asked] == [False, is_kept]
             assert asked[0].body == asked[1].body == kept.body
@@ -388,7 +389,7 @@ def test_a_reader_of_what_was_flushed_has_all_but_the_last_chunk(chunks: list[by
             yield chunk
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compression, "CHUNK_BYTES", chunk_bytes)
+        set_bounds(patch, CHUNK_BYTES=chunk_bytes)
         reader = zlib.decompressobj(wbits=31)
         found, steps = b"", 0
         for made in compressed_chunks(told()):

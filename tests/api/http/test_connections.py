@@ -19,10 +19,11 @@ from aiohttp.streams import StreamReader
 from prometheus_client import REGISTRY
 from yarl import URL
 
-from api.http import body, connections
+from api.http import connections
 from api.http.request import HttpRequest
 from engine.process import collector
 from tests.api.asking import posting
+from tests.bounds import Bounds
 from tests.desks import until
 from tests.service import Client, Service, sent_raw, serve
 
@@ -31,11 +32,9 @@ PATIENCE_SECONDS: Final = 60.0
 
 
 @pytest.fixture(autouse=True)
-def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HEAD_SECONDS_MAX", "UNREAD_SECONDS_MAX", "LINGER_SECONDS_MAX"):
-        monkeypatch.setattr(connections, name, SOON)
-    monkeypatch.setattr(body, "BODY_SECONDS_MAX", SOON)
-    monkeypatch.setattr(connections, "CONNECTION_WATCH_SECONDS", 0.02)
+def _hurried(bounds: Bounds) -> None:
+    bounds(HEAD_SECONDS_MAX=SOON, UNREAD_SECONDS_MAX=SOON, LINGER_SECONDS_MAX=SOON, BODY_SECONDS_MAX=SOON)
+    bounds(CONNECTION_WATCH_SECONDS=0.02)
 
 
 class Raw:
@@ -134,16 +133,16 @@ async def test_who_has_asked_may_be_idle_for_longer(service: Service) -> None:
 
 
 async def test_who_is_idle_for_too_long_is_closed_but_not_during_a_request(
-    service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
+    service: Service, client: Client, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(body, "BODY_SECONDS_MAX", PATIENCE_SECONDS)
+    bounds(BODY_SECONDS_MAX=PATIENCE_SECONDS)
     async with connected(service) as idle, connected(service) as busy:
         await busy.send(posting(client, "Content-Length: 8") + b"delta")
         await idle.send(GET)
         assert (await idle.answer())[0] == 200
-        monkeypatch.setattr(connections, "KEEPALIVE_SECONDS", 0.0)
+        bounds(KEEPALIVE_SECONDS=0.0)
         assert await idle.rest() == b""
-        monkeypatch.setattr(connections, "KEEPALIVE_SECONDS", PATIENCE_SECONDS)
+        bounds(KEEPALIVE_SECONDS=PATIENCE_SECONDS)
         await busy.send(b"s=1")
         assert (await busy.answer())[0] == 422
 
@@ -207,11 +206,8 @@ async def test_a_body_that_breaks_off_is_no_defect_and_is_not_kept(
     assert b'"status":500' not in log_lines.getvalue()
 
 
-async def test_more_bodies_than_there_is_room_for_are_503(
-    service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(body, "BODY_SECONDS_MAX", PATIENCE_SECONDS)
-    monkeypatch.setattr(body, "AWAITED_BYTES_MAX", 1_000)
+async def test_more_bodies_than_there_is_room_for_are_503(service: Service, client: Client, bounds: Bounds) -> None:
+    bounds(BODY_SECONDS_MAX=PATIENCE_SECONDS, AWAITED_BYTES_MAX=1_000)
     async with connected(service) as first, connected(service) as second:
         await first.send(posting(client, "Content-Length: 600"))
         assert (await client.get("rankings.json")).status == 200
@@ -269,10 +265,8 @@ async def test_who_does_not_read_is_hung_up_on_and_others_are_served_meanwhile(
                 await sending
 
 
-async def test_who_reads_in_the_end_has_all_of_it(
-    service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "UNREAD_SECONDS_MAX", PATIENCE_SECONDS)
+async def test_who_reads_in_the_end_has_all_of_it(service: Service, client: Client, bounds: Bounds) -> None:
+    bounds(UNREAD_SECONDS_MAX=PATIENCE_SECONDS)
     await register_heavy(client)
     request = (
         f"GET /tournament/{client.tournament}/competitors.json HTTP/1.1\r\nHost: a\r\n"
@@ -357,7 +351,7 @@ async def test_pipelined_requests_are_answered_after_one_whose_body_came_apart(
 
 
 async def test_a_closed_connection_ends_although_its_last_bytes_are_not_read(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: Service, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """So few that it was not among those that do not read."""
     accepted: list[connections.Connection] = []
@@ -369,7 +363,7 @@ async def test_a_closed_connection_ends_although_its_last_bytes_are_not_read(
         accepted.append(connection)
 
     monkeypatch.setattr(connections.Connection, "connection_made", connection_made)
-    monkeypatch.setattr(connections, "UNREAD_SECONDS_MAX", 0.05)
+    bounds(UNREAD_SECONDS_MAX=0.05)
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         deaf.setblocking(False)

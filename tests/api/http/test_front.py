@@ -17,6 +17,7 @@ from api.http.errors import MethodNotAllowed
 from api.http.reply import Reply
 from api.http.router import IncomingRequest, Router
 from engine.domain.errors import NotFound
+from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS
 from tests.service import Client, Service
 
@@ -209,8 +210,8 @@ def test_other_methods_are_told_which_there_are() -> None:
     assert raised.value.allowed == ("GET", "HEAD", "PUT")
 
 
-def test_no_more_paths_are_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router_module, "PATHS_KEPT_MAX", 10)
+def test_no_more_paths_are_remembered_than_there_is_room_for(bounds: Bounds) -> None:
+    bounds(PATHS_KEPT_MAX=10)
     router = a_router()
     for n in range(25):
         assert router.resolve("GET", f"/t/a/{n}.json").parameters["id"] == str(n)

@@ -18,11 +18,10 @@ import pytest
 import uvloop
 from yarl import URL
 
-from api.desk import desk, docket
-from api.http import turned_away
 from api.http.accepting import accepting
 from engine.domain.terms import OPERATOR
 from tests.api.visitor import CONSOLE, form_of, visiting
+from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS, HOLD_HEAD, holding, until
 from tests.service import Client, Season, Service, slug_of
 from tests.tournaments import open_new_tournament
@@ -33,12 +32,10 @@ _TOURNAMENT_ID: Final = "SELECT tournament_id FROM tallybook.tournament WHERE sl
 
 @pytest.fixture
 async def crowded(
-    service: Service, season: Season, dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> AsyncIterator[Client]:
     """A client of a tournament to which no more adds are taken. At the end those that were are served."""
-    monkeypatch.setattr(docket, "BLOCK_REQUESTS_MAX", 1)
-    monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", 0.0)
-    monkeypatch.setattr(desk, "EXPECTED_SECONDS_MAX", 0.0)
+    bounds(BLOCK_REQUESTS_MAX=1, WAITED_SECONDS_MAX=0.0, EXPECTED_SECONDS_MAX=0.0)
     client = season.client
     tournament_id = await owner.fetchval(_TOURNAMENT_ID, client.tournament)
     async with holding(dsn, HOLD_HEAD, tournament_id):
@@ -47,7 +44,7 @@ async def crowded(
             taken.append(asyncio.create_task(client.put(f"{season.path}/add.json", points(season))))
             await until(lambda number=number: len(service.desk._under_way) == number)  # type: ignore[misc]
         yield client
-        monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", 60.0)
+        bounds(WAITED_SECONDS_MAX=60.0)
     assert [answer.status for answer in await asyncio.gather(*taken)] == [200] * WAITING
 
 
@@ -181,11 +178,9 @@ async def test_a_request_that_the_ready_answer_does_not_fit_gets_its_own(
 
 
 async def test_of_many_who_come_back_at_once_none_is_read_before_its_time_except_those_behind_a_proxy(
-    service: Service, season: Season, crowded: Client, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, crowded: Client, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(turned_away, "HELD_FROM", 0)
-    monkeypatch.setattr(turned_away, "HELD_SECONDS_MIN", 3_600.0)
-    monkeypatch.setattr(turned_away, "HELD_SECONDS_MAX", 3_600.0)
+    bounds(HELD_FROM=0, HELD_SECONDS_MIN=3_600.0, HELD_SECONDS_MAX=3_600.0)
     async with wire(service) as eager, wire(service) as proxy:
         eager.send(add(crowded, season))
         status, headers, _ = await eager.answer()
@@ -201,10 +196,9 @@ async def test_of_many_who_come_back_at_once_none_is_read_before_its_time_except
 
 
 async def test_a_connection_that_was_held_is_read_again(
-    service: Service, season: Season, crowded: Client, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, crowded: Client, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(turned_away, "HELD_FROM", 0)
-    monkeypatch.setattr(turned_away, "HELD_SECONDS_MIN", 0.01)
+    bounds(HELD_FROM=0, HELD_SECONDS_MIN=0.01)
     async with wire(service) as one:
         for _ in range(3):
             one.send(add(crowded, season))

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from api.access import auth
 from api.access.auth import Scope
-from api.http import shared_times, throttle
+from api.http import throttle
 from api.http.errors import TooManyRequests
 from api.http.shared_times import SharedTimes
 from api.http.throttle import WAIT_SECONDS_MAX, Throttle, Times, address_of
 from api.service.settings import FAILURES_AT_ONCE_MAX
+from tests.bounds import Bounds
 from tests.clock import Clock
 from tests.service import Client, Season, make_token, serve
 
@@ -112,8 +113,8 @@ def test_processes_that_share_a_file_let_in_what_one_would(
         assert another.get(key) == 0
 
 
-def test_a_full_file_forgets_the_earliest_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_times, "SLOTS", 8)
+def test_a_full_file_forgets_the_earliest_times(tmp_path: Path, bounds: Bounds) -> None:
+    bounds(SLOTS=8)
     times = SharedTimes(tmp_path / "throttles", "requests")
     for key in range(20):
         times.put(key, 100.0 + key)

@@ -8,7 +8,6 @@ import pytest
 from msgspec import Struct
 
 from api.desk.desk import Desk
-from api.imports import importer
 from api.imports.competitions import read_competitions
 from api.imports.competitors import read_competitors
 from api.imports.importer import BrokenOff, Interrupted, asked
@@ -23,6 +22,7 @@ from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import reading, registry
 from tests.api.imports.importing import Importing, Leaving
+from tests.bounds import Bounds
 from tests.desks import HOLD_HEAD, desk_at, holding, record
 
 CLUBS = (CompetitorId(1), CompetitorId(2))
@@ -104,10 +104,8 @@ async def last_id(desk: Desk) -> int:
 
 
 @EACH
-async def test_interrupted_after_a_chunk_it_continues(
-    imported: Importing, season: Season, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importer, "IMPORT_REQUESTS_MAX", 2)
+async def test_interrupted_after_a_chunk_it_continues(imported: Importing, season: Season, bounds: Bounds) -> None:
+    bounds(IMPORT_REQUESTS_MAX=2)
     file = season.file(range(1, 8))
     for stop_at, done in ((0, 0), (3, 4)):
         with pytest.raises(Interrupted) as caught:
@@ -123,7 +121,7 @@ async def test_interrupted_after_a_chunk_it_continues(
 
 @EACH
 async def test_each_of_two_imports_at_once_tells_what_it_did_itself(
-    imported: Importing, season: Season, dsn: str, monkeypatch: pytest.MonkeyPatch
+    imported: Importing, season: Season, dsn: str, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """One that finds nothing imported is overtaken by the other: by the whole file, or while both are at it."""
     async with desk_at(dsn) as desk:
@@ -138,7 +136,7 @@ async def test_each_of_two_imports_at_once_tells_what_it_did_itself(
         monkeypatch.setattr(registry, "next_ids", after_the_other)
         late = await imported(season.file(range(1, 6)))
         assert (late.made, late.already) == (2, 3)
-        monkeypatch.setattr(importer, "IMPORT_REQUESTS_MAX", 2)
+        bounds(IMPORT_REQUESTS_MAX=2)
         both = await asyncio.gather(*(one(season.file(range(6, 30))) for one in (imported, other)))
     assert sum(one.made for one in both) == 24
     assert [one.made + one.already for one in both] == [24, 24]
@@ -187,9 +185,9 @@ async def test_a_refusal_before_anything_was_recorded_is_that_of_the_import(
 @pytest.mark.long
 @EACH
 async def test_an_import_that_the_database_lets_down_says_so_and_continues_when_it_is_back(
-    imported: Importing, season: Season, dsn: str, monkeypatch: pytest.MonkeyPatch
+    imported: Importing, season: Season, dsn: str, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(importer, "IMPORT_REQUESTS_MAX", 1)
+    bounds(IMPORT_REQUESTS_MAX=1)
     file = season.file(range(1, 4))
     with pytest.raises(Interrupted):
         await imported(file, stop_at=1)

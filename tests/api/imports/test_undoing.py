@@ -29,6 +29,7 @@ from engine.log import import_runs, reading
 from engine.process.time_slices import in_time_slices
 from projections.live.tournament import LiveTournament
 from tests.api.imports.importing import Leaving
+from tests.bounds import Bounds
 from tests.desks import recorded, submit, turns_at_calls
 from tests.projections.test_tables import on_the_database
 from tests.projections.test_verification import verified
@@ -388,9 +389,9 @@ async def test_an_undoing_is_planned_again_if_others_give_points_meanwhile(
 
 @pytest.mark.parametrize("divided", [True, False])
 async def test_points_that_others_give_while_the_log_is_read_are_in_the_plan(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, divided: bool
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, divided: bool
 ) -> None:
-    monkeypatch.setattr(undoing, "DIVIDED_ATTEMPTS_MAX", int(divided))
+    bounds(DIVIDED_ATTEMPTS_MAX=int(divided))
     async with imported(desk) as (played, name):
         read = reading.points_of_competitions
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from api.desk.desk import open_desk
-from api.http import outgoing
 from api.http.outgoing import CHUNK_BYTES, STEP_BYTES, Later, Long, Made, Outgoing, Taken, joined, regrouped
 from api.interface.paging import PageQuestion
 from api.interface.rendering import TaggedBody, whole
@@ -42,12 +41,11 @@ from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, RankingId, Sequence
 from engine.process.telemetry import Lines
 from engine.process.time_slices import TimeSlices
-from projections.answers import foreseen
 from projections.board.competition_sums import CompetitionSums, WhatCounts
-from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
 from tests.api.crowds import all_long, append, crowd, go_on, live_of, points, recorded
 from tests.api.rendered import ADD, BY_NAME, answered
+from tests.bounds import Bounds, set_bounds
 from tests.desks import GUARD_SECONDS
 from tests.histories import caused_of, logs, result_histories, sums_of, unhurried
 from tests.service import Client, Service, make_token, slug_of
@@ -108,7 +106,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
         short = asyncio.run(answer_preview(live, PREVIEW, decided, read))
         assert isinstance(short, bytes)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(foreseen, "PREVIEW_AT_ONCE_MAX", -1)
+            set_bounds(patch, PREVIEW_AT_ONCE_MAX=-1)
             patch.setattr(voiding, "_MOVES_OF_CHUNK", 2)
             long = asyncio.run(answer_preview(live, PREVIEW, decided, read))
             assert isinstance(long, Long)
@@ -119,7 +117,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
                 go_on(live, [Recorded(Sequence(len(log) + n + 1), log[-1].recorded_at, OPERATOR, None, closing)])
             assert begun + b"".join(chunks) == short
             live = live_of(log)
-            patch.setattr(foreseen, "PREVIEW_LINES_MAX", -1)
+            set_bounds(patch, PREVIEW_LINES_MAX=-1)
             with pytest.raises(Unacceptable):
                 asyncio.run(answer_preview(live, PREVIEW, decided, read))
 
@@ -168,11 +166,10 @@ def test_equal_requests_at_the_same_head_share_the_answer() -> None:
 
 
 def test_what_is_larger_than_all_that_is_kept_is_not_kept_and_drives_nothing_out(
-    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
 ) -> None:
     live = live_of([])
-    monkeypatch.setattr(live_cache, "RENDERED_BYTES_MAX", 100_000)
-    monkeypatch.setattr(live_cache, "KEPT_BYTES_MAX", 50_000)
+    bounds(RENDERED_BYTES_MAX=100_000, KEPT_BYTES_MAX=50_000)
     small, large = b"x" * 10, b"y" * 60_000
     for made in (small, large):
         for _ in range(2):
@@ -312,7 +309,7 @@ async def test_changes_and_the_past_of_a_large_ranking_show_all_of_it(
 
 
 async def test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none(
-    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
 ) -> None:
     def later(size_bytes: int) -> Later:
         return lambda: Long(lambda: iter(()), (Taken(size_bytes),), end=b"", etag="")
@@ -329,7 +326,7 @@ async def test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none
     del second, waiting
 
     third = await account.begun(later(1_001))
-    monkeypatch.setattr(outgoing, "ROOM_SECONDS_MAX", 0.0)
+    bounds(ROOM_SECONDS_MAX=0.0)
     with pytest.raises(QueueFull):
         await account.begun(later(1))
     with pytest.raises(OutcomeUnknown):

@@ -19,14 +19,11 @@ from msgspec import structs
 
 from api.access import auth
 from api.access.auth import Scope
-from api.desk import desk
-from api.http import body
 from api.http.forms import BODY_BYTES_MAX, FORM_FIELDS_MAX
 from api.interface import operations, resources
 from api.interface.declarations import TOURNAMENT, Write, name_of
 from engine.database.pool import Database
 from engine.domain.terms import OPERATOR, TournamentId
-from engine.log import appender
 from projections.tables.worker import Worker
 from tests.api.asking import (
     BAD,
@@ -49,6 +46,7 @@ from tests.api.asking import (
     with_points,
 )
 from tests.api.rendered import BY_NAME
+from tests.bounds import Bounds, set_bounds
 from tests.desks import GUARD_SECONDS
 from tests.poison import POISONS, append_text
 from tests.service import (
@@ -340,7 +338,7 @@ async def test_500_is_an_outcome_that_nobody_knows_yet_and_the_key_resolves_it(
         tournament_id = await owner.fetchval(_TOURNAMENT_ID, season.client.tournament)
         await owner.execute("SELECT FROM append_lock WHERE tournament_id = $1 FOR UPDATE", tournament_id)
         with monkeypatch.context() as patience:
-            patience.setattr(desk, "SUBMIT_SECONDS_MAX", 0.2)
+            set_bounds(patience, SUBMIT_SECONDS_MAX=0.2)
             refused(await ask(name, season, season.client, keyed("k")), 500)
     answer = await ask(name, season, season.client, keyed("k"))
     assert (answer.status, answer.headers["Idempotency-Replayed"]) == (200, "true")
@@ -351,9 +349,9 @@ async def test_500_is_an_outcome_that_nobody_knows_yet_and_the_key_resolves_it(
 @pytest.mark.one_in(8)
 @every_write
 async def test_503_is_certainly_not_applied_and_says_when_to_retry(
-    season: Season, other: Client, owner: asyncpg.Connection, log: Log, monkeypatch: pytest.MonkeyPatch, name: str
+    season: Season, other: Client, owner: asyncpg.Connection, log: Log, bounds: Bounds, name: str
 ) -> None:
-    monkeypatch.setattr(appender, "APPEND_ATTEMPTS_MAX", 1)
+    bounds(APPEND_ATTEMPTS_MAX=1)
     before = await log.length()
     async with owner.transaction():
         tournament_id = await owner.fetchval(_TOURNAMENT_ID, season.client.tournament)
@@ -374,7 +372,7 @@ async def test_503_answers_what_is_too_much(
         with subtests.test(name):
             before = await log.length()
             with monkeypatch.context() as full:
-                full.setattr(desk, "WAITING_BYTES_MAX", -1)
+                set_bounds(full, WAITING_BYTES_MAX=-1)
                 answer = await ask(name, season, season.client)
             refused(answer, 503)
             assert answer.headers["Retry-After"] in ("1", "2")
@@ -1144,11 +1142,9 @@ async def test_what_announces_too_much_is_413_before_it_is_sent(service: Service
     assert (status, json.loads(answer)["status"]) == (413, 413)
 
 
-async def test_a_body_that_comes_too_slowly_is_408(
-    service: Service, client: Client, log: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_body_that_comes_too_slowly_is_408(service: Service, client: Client, log: Log, bounds: Bounds) -> None:
     before = await log.length()
-    monkeypatch.setattr(body, "BODY_SECONDS_MAX", 0.1)
+    bounds(BODY_SECONDS_MAX=0.1)
     head = (
         f"POST /tournament/{client.tournament}/competitors.json HTTP/1.1\r\nHost: a\r\nContent-Type: {FORM}\r\n"
         f"Authorization: Bearer {client.token}\r\nContent-Length: 8\r\n\r\n"

@@ -11,10 +11,10 @@ from api.interface.resources.competitors import competitor_pieces, participants_
 from api.interface.resources.rankings import RankingQuestion
 from engine.domain.events import CompetitorChanged
 from engine.domain.terms import CompetitorId, RankingId
-from projections.live import cache
 from projections.live.tournament import LiveTournament
 from tests.api.crowds import crowd, go_on, live_of, points, recorded
 from tests.api.rendered import ADD, answered
+from tests.bounds import Bounds
 from tests.projections.forests import moved, registered
 
 MANY = 60_000
@@ -76,9 +76,9 @@ def test_of_a_unity_only_its_last_version_is_kept() -> None:
 
 
 def test_what_is_kept_of_competitors_is_bounded_and_what_is_not_kept_is_shown_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
 ) -> None:
-    monkeypatch.setattr(cache, "PIECES_BYTES_MAX", 2_000)
+    bounds(PIECES_BYTES_MAX=2_000)
     live = live_of(recorded(crowd(50)))
     assert [one["id"] for one in page(live, 1)] == list(range(1, 51))
     assert 0 < kept(live) < 10

@@ -37,6 +37,7 @@ from engine.log import heads, tails
 from projections.board.board import FOLD_VERSION
 from projections.tables import tables
 from tests.api.service.served import FIGURE, add, total
+from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS, Arena, open_arena, until
 from tests.histories import board_of
 from tests.running import Running, below, environment, free_port, lives, said, started
@@ -631,7 +632,7 @@ async def test_of_two_workers_one_folds_what_the_other_does_not(dsn: str, databa
 
 
 async def test_a_process_that_hangs_while_it_starts_again_is_killed_and_started_once_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """The first and the third are ready at once, the second never."""
     (script := tmp_path / "python").write_text(
@@ -650,8 +651,7 @@ exec sleep 600
         return [int(line) for line in (tmp_path / "pids").read_text().splitlines()]
 
     await child.start()
-    monkeypatch.setattr(supervisor, "READY_SECONDS_MAX", 0.5)
-    monkeypatch.setattr(supervisor, "RESTART_SECONDS", 0.0)
+    bounds(READY_SECONDS_MAX=0.5, RESTART_SECONDS=0.0)
     keeping = asyncio.create_task(child.keep_running())
     os.kill(pids()[0], signal.SIGKILL)
     await until(lambda: len(pids()) >= 3 and child._process is not None and child._process.pid == pids()[-1])

@@ -27,6 +27,7 @@ from projections.verification.setting_aside import set_aside
 from tests.api.asking import refused
 from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give, other_dsn, other_owner, play_on, told
 from tests.api.streams import counted, ended, every_format
+from tests.bounds import Bounds
 from tests.desks import open_arena, until
 from tests.histories import any_event, moments
 from tests.poison import POISONS, append_text
@@ -150,9 +151,9 @@ async def test_a_freeze_holds_the_stream_a_reveal_lets_it_go_on_and_unpublishing
 
 
 async def test_who_listens_while_all_is_held_hears_nothing_until_something_is_revealed(
-    service: Service, season: Season, board: Board, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, board: Board, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(followers, "SILENT_SECONDS", 0.3)
+    bounds(SILENT_SECONDS=0.3)
     await change(season.client, freeze=3)
     await change(season.client, published="true")
     spectator = Spectator(SSE)
@@ -442,8 +443,8 @@ async def test_the_streams_of_an_address_are_bounded_and_those_of_the_public_lea
             assert connection.status == 200
 
 
-async def test_the_streams_of_one_address_are_bounded(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followers, "LISTENERS_OF_VISITOR_MAX", 2)
+async def test_the_streams_of_one_address_are_bounded(dsn: str, bounds: Bounds) -> None:
+    bounds(LISTENERS_OF_VISITOR_MAX=2)
     async with serve(dsn, proxies=1) as service, AsyncExitStack() as open_streams:
         slug = (await published(service)).client.tournament
 

@@ -22,7 +22,7 @@ from yarl import URL
 from api.access.auth import LOOKUPS_AT_ONCE_MAX, Scope
 from api.desk.desk import Desk
 from api.http import connections
-from api.stream import followers, frames, listeners, pace, tickets
+from api.stream import followers, frames, pace
 from api.stream.public_frames import PUBLIC_LOG
 from engine.domain.errors import ShuttingDown
 from engine.domain.events import CompetitorChanged, CompetitorRegistered, Event, EventSetAside, RankingClosed
@@ -31,6 +31,7 @@ from engine.log import codec, reading, undecoded
 from engine.process.time_slices import TimeSlices
 from projections.verification.setting_aside import set_aside
 from tests.api.streams import add, counted, ended, every_format, heard, listening, standings
+from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS, holding, until, waiting_for_locks
 from tests.histories import any_event
 from tests.poison import POISONS, append_text, cut_tail
@@ -298,9 +299,9 @@ async def test_kinds_are_those_events_alone_and_both_filters_count(service: Serv
 
 
 async def test_a_filtered_stream_tells_its_position_when_enough_has_passed(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(listeners, "PASSED_EVENTS_MAX", 5)
+    bounds(PASSED_EVENTS_MAX=5)
     spectator = Spectator()
     async with listening(service, season.client, "?after=head&kinds=RankingClosed") as connection:
         await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
@@ -320,9 +321,9 @@ async def test_a_filtered_stream_tells_its_position_when_enough_has_passed(
 @pytest.mark.one_in(2)
 @every_format
 async def test_a_silent_stream_gives_a_sign_of_life_and_a_filtered_one_its_position(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch, media_type: str
+    service: Service, season: Season, bounds: Bounds, media_type: str
 ) -> None:
-    monkeypatch.setattr(followers, "SILENT_SECONDS", 0.5)
+    bounds(SILENT_SECONDS=0.5)
     spectator = Spectator(media_type)
     async with listening(service, season.client, "?after=head&kinds=RankingClosed", Accept=media_type) as connection:
         await connection.feed(spectator, lambda: spectator.silences >= 2)
@@ -332,7 +333,7 @@ async def test_a_silent_stream_gives_a_sign_of_life_and_a_filtered_one_its_posit
 
 
 async def test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_seconds(
-    service: Service, season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     loop = asyncio.get_running_loop()
     stored = await events_of(owner, season)
@@ -353,7 +354,7 @@ async def test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_s
     for event, at in zip(stored, times, strict=True):
         due_seconds = (event["recorded_at"] - stored[0]["recorded_at"]).total_seconds() / speed
         assert at - times[0] >= due_seconds - 0.05
-    monkeypatch.setattr(pace, "PAUSE_SECONDS_MAX", 0.02)
+    bounds(PAUSE_SECONDS_MAX=0.02)
     began_at = loop.time()
     await played("?speed=0.001")
     assert loop.time() - began_at >= 0.01 * len(stored)
@@ -455,10 +456,8 @@ async def test_guesses_of_tickets_take_few_connections_once_there_are_too_many(
         assert {guess.result().status for guess in guesses} <= {429, 503}  # 503: it waited too long for the lock
 
 
-async def test_the_tickets_of_a_tournament_are_bounded(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tickets, "TICKETS_MAX", 3)
+async def test_the_tickets_of_a_tournament_are_bounded(service: Service, season: Season, bounds: Bounds) -> None:
+    bounds(TICKETS_MAX=3)
     answers = [await season.client.post("tickets.json") for _ in range(4)]
     assert [answer.status for answer in answers] == [200, 200, 200, 503]
     ticket = answers[0].json["ticket"]["ticket"]
@@ -495,10 +494,8 @@ async def test_listeners_are_bounded_for_a_process_and_requests_have_connections
         assert (await client.get("rankings.json")).status == 200
 
 
-async def test_listeners_are_bounded_for_a_tournament(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(followers, "LISTENERS_OF_TOURNAMENT_MAX", 2)
+async def test_listeners_are_bounded_for_a_tournament(service: Service, season: Season, bounds: Bounds) -> None:
+    bounds(LISTENERS_OF_TOURNAMENT_MAX=2)
     other = service.client(
         await slug_of(service.database, await open_new_tournament(service.database, actor=OPERATOR)),
         season.client.token,
@@ -539,7 +536,7 @@ async def fill(season: Season, events: int) -> None:
 
 @pytest.mark.long
 async def test_who_does_not_read_holds_one_piece_in_memory_and_is_closed_and_nobody_waits_for_them(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, bounds: Bounds
 ) -> None:
     before = counted("tallybook_listeners_ended_total", why="unread")
     spectator = Spectator()
@@ -557,16 +554,16 @@ async def test_who_does_not_read_holds_one_piece_in_memory_and_is_closed_and_nob
         ]
         assert sum(size > 0 for size in buffered) == 5
         assert max(buffered) <= reading.CHUNK_BYTES_MAX + 300 * reading.CHUNK_EVENTS_MAX  # what is handed out at once
-        monkeypatch.setattr(connections, "UNREAD_SECONDS_MAX", 0.5)
+        bounds(UNREAD_SECONDS_MAX=0.5)
         while counted("tallybook_listeners_ended_total", why="unread") < before + 5:
             await add(season, 1)
         await connection.feed(spectator, lambda: spectator.count("PointsAdded") > 0)
 
 
 async def test_a_listener_much_slower_than_the_writers_gets_everything_from_the_log(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(followers, "RING_EVENTS_MAX", 50)
+    bounds(RING_EVENTS_MAX=50)
     with Deaf(service, season.client).socket as slow:
         await fill(season, 3_000)
         loop = asyncio.get_running_loop()
@@ -616,9 +613,9 @@ async def test_each_event_is_encoded_once_for_all_who_are_current(
 
 @pytest.mark.long
 async def test_the_rings_of_all_tournaments_together_are_bounded(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(followers, "RINGS_BYTES_MAX", 30_000)
+    bounds(RINGS_BYTES_MAX=30_000)
     spectator = Spectator()
     async with listening(service, season.client) as connection:
         await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
@@ -732,10 +729,10 @@ async def test_a_restored_database_ends_the_streams_and_resets_who_comes_back_wi
 
 
 async def test_a_stream_tells_nothing_of_another_log_than_its_board_is_of(
-    service: Service, season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """The log is replaced when the process has folded an event that it has not yet read for its listeners."""
-    monkeypatch.setattr(followers, "NEWS_SECONDS", NEVER_SECONDS)  # nobody else notices
+    bounds(NEWS_SECONDS=NEVER_SECONDS)  # nobody else notices
     tournament_id = await id_of(owner, season)
     is_asked, goes_on, read = asyncio.Event(), asyncio.Event(), undecoded.stored_of
 

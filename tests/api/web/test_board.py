@@ -31,9 +31,9 @@ from engine.domain.commands import (
 )
 from engine.domain.events import Criterion, Delta
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, UnityId
-from projections.answers import races, searching
 from tests.api.visitor import routes_below, unreached
 from tests.api.web.season import Championship
+from tests.bounds import Bounds
 from tests.service import Client
 
 FINAL = {"Ireland": 20, "France": 15, "England": 14, "Scotland": 12, "Italy": 11, "Wales": 4}
@@ -400,14 +400,14 @@ async def test_a_board_of_many_has_pages_that_lead_to_each_other(championship: C
 
 
 async def test_a_race_is_drawn_of_those_who_lead_and_refused_to_nobody_with_an_error(
-    championship: Championship, monkeypatch: pytest.MonkeyPatch
+    championship: Championship, bounds: Bounds
 ) -> None:
     await championship.enroll([f"Guest {number:03}" for number in range(240)])
     race = (await championship.get("/race.json")).json
     assert [name for _, name, _ in race["competitors"]][:6] == list(FINAL)
     assert len(race["competitors"]) == 40
     assert "data-races" in await page_of(championship)
-    monkeypatch.setattr(races, "SERIES_COMPETITORS_MAX", 200)
+    bounds(SERIES_COMPETITORS_MAX=200)
     await championship.give("Wales", 1)
     assert (await championship.get("/race.json")).status == 422
     assert "data-races" not in await page_of(championship)
@@ -515,10 +515,8 @@ async def test_a_line_has_an_address_that_shows_its_page(championship: Champions
     assert 'data-offset="0"' in await page_of(championship, "?line=999999")
 
 
-async def test_a_ranking_of_too_many_is_not_searched(
-    championship: Championship, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(searching, "SEARCHED_COMPETITORS_MAX", 5)
+async def test_a_ranking_of_too_many_is_not_searched(championship: Championship, bounds: Bounds) -> None:
+    bounds(SEARCHED_COMPETITORS_MAX=5)
     assert 'role="search"' not in await page_of(championship)
     assert (await championship.get("?find=x")).status == 422
 
@@ -683,10 +681,8 @@ async def test_an_explanation_of_a_day_comes_to_the_place_of_that_day(championsh
     assert "France \N{EN DASH} England" not in page
 
 
-async def test_lines_of_a_day_are_not_explained_in_long_logs(
-    championship: Championship, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("projections.answers.explanation.TIMELINE_EVENTS_MAX", championship.live.head.sequence - 1)
+async def test_lines_of_a_day_are_not_explained_in_long_logs(championship: Championship, bounds: Bounds) -> None:
+    bounds(TIMELINE_EVENTS_MAX=championship.live.head.sequence - 1)
     below = f"/competitors/{championship.teams['France']}"
     refused = await championship.get(f"{below}?on=2024-03-10")
     assert (refused.status, refused.headers["Content-Type"]) == (422, "text/html; charset=utf-8")

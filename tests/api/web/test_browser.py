@@ -31,6 +31,7 @@ from tests.api.streams import counted
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
+from tests.bounds import Bounds
 from tests.desks import until
 from tests.shares import every
 
@@ -322,9 +323,9 @@ async def test_a_page_that_is_no_longer_public_shows_nothing(visit: Begin, champ
 
 @pytest.mark.long
 async def test_where_there_is_no_room_for_the_stream_the_page_looks_now_and_then(
-    visit: Begin, championship: Championship, monkeypatch: pytest.MonkeyPatch
+    visit: Begin, championship: Championship, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(followers, "LISTENERS_OF_VISITOR_MAX", 0)
+    bounds(LISTENERS_OF_VISITOR_MAX=0)
     one = await visit()
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)

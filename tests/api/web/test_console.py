@@ -15,12 +15,10 @@ import pytest
 
 from api.access import auth
 from api.access.auth import Scope
-from api.desk import desk
 from api.imports import rows as imported_rows
 from api.interface.cells import csv_rows
 from api.interface.declarations import name_of
 from api.interface.fields import Empty
-from api.web.console import changes, lists_pages
 from api.web.console.change_page import LOOK
 from api.web.console.changes import CONSOLE_CHANGES
 from api.web.console.competition_import_pages import PASTED_COMPETITIONS_MAX
@@ -28,12 +26,11 @@ from api.web.console.inputs import Beginning
 from api.webhooks.webhooks import add_webhook
 from engine.domain.terms import ITEMS_MAX, OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log.registry import tournament_named
-from engine.process import time_slices
 from engine.process.time_slices import TimeSlice
-from projections.live import pool
 from projections.verification.noted import note_verified
 from tests.api.asking import Log, log, path_of, with_points
 from tests.api.visitor import CONSOLE, Visitor, form_of, routes_below, unreached, visiting
+from tests.bounds import Bounds
 from tests.desks import holding, until, waiting_for_locks
 from tests.service import Answer, Season, Service, create_ranking, deltas, make_token, totals
 from tests.tournaments import open_new_tournament
@@ -368,13 +365,12 @@ async def test_the_log_line_of_a_change_names_its_event(
 
 
 async def test_an_unknown_outcome_is_said_though_the_form_cannot_be_shown_again(
-    visitor: Visitor, season: Season, owner: asyncpg.Connection, dsn: str, monkeypatch: pytest.MonkeyPatch
+    visitor: Visitor, season: Season, owner: asyncpg.Connection, dsn: str, bounds: Bounds
 ) -> None:
     """The database is away when the change times out, and still when its form is to be shown."""
     page = at(season, f"/rankings/{season.ranking_id}/add?unity={season.unity_id}")
     form, action = form_of(await visitor.page(page))
-    monkeypatch.setattr(desk, "SUBMIT_SECONDS_MAX", 2.0)
-    monkeypatch.setattr(pool, "READ_SECONDS_MAX", 2.0)
+    bounds(SUBMIT_SECONDS_MAX=2.0, READ_SECONDS_MAX=2.0)
     async with holding(dsn, "LOCK TABLE append_lock IN ACCESS EXCLUSIVE MODE"):
         sent = asyncio.create_task(visitor.post(action, {**form, f"points[{season.ids[0]}]": "3"}))
         await until(lambda: waiting_for_locks(owner, "append_block"))
@@ -761,7 +757,7 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
 
 @pytest.mark.parametrize("what", ["competitors", "competitions"])
 async def test_others_get_their_turns_however_much_is_imported(
-    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch, what: str
+    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, what: str
 ) -> None:
     page = at(season, "/competitors/import")
     text = "name,parent\n" + "Zoe,Nobody\n" * 50
@@ -775,7 +771,7 @@ async def test_others_get_their_turns_however_much_is_imported(
         next(turns)
         await give_way(time_slice)
 
-    monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+    bounds(SLICE_SECONDS_MAX=-1.0)
     monkeypatch.setattr(TimeSlice, "give_way", counted)
     refused = await visitor.post(action, form | {"csv": text})
     assert refused.status == 422
@@ -868,9 +864,9 @@ async def test_an_import_that_was_voided_by_hand_can_be_undone_and_imported_agai
 
 
 async def test_a_form_takes_the_performances_of_many_participants_as_json(
-    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
+    visitor: Visitor, season: Season, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(changes, "CHOSEN_MAX", 2)
+    bounds(CHOSEN_MAX=2)
     page = at(season, f"/competitions/{season.competition_id}/record")
     form, action = form_of(await visitor.page(page))
     assert not any(name.startswith("result[") for name in form)
@@ -1041,10 +1037,8 @@ async def test_a_stopped_tournament_is_named_with_its_reason(
         assert "stopped" not in words(await reader.page(CONSOLE))
 
 
-async def test_long_lists_come_in_pages(
-    service: Service, visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lists_pages, "ITEMS_SHOWN", 2)
+async def test_long_lists_come_in_pages(service: Service, visitor: Visitor, season: Season, bounds: Bounds) -> None:
+    bounds(ITEMS_SHOWN=2)
     first = await visitor.page(at(season, "/competitors"))
     assert "Ada" in words(first)
     assert "Pair" not in words(first)
@@ -1054,7 +1048,7 @@ async def test_long_lists_come_in_pages(
     assert "Ada \N{EN DASH} Ben" not in newest
     assert "Ada \N{EN DASH} Ben voided" in words(await visitor.page(at(season, "/competitions?offset=2")))
     await open_new_tournament(service.database, actor=OPERATOR)
-    monkeypatch.setattr("api.web.console.console.TOURNAMENTS_SHOWN", 1)
+    bounds(TOURNAMENTS_SHOWN=1)
     page = await visitor.page(CONSOLE)
     (further,) = re.findall(r'href="(/console\?after=tournament-\d+)"', page)
     assert at(season) in page
@@ -1062,10 +1056,10 @@ async def test_long_lists_come_in_pages(
 
 
 async def test_the_history_shows_the_newest_first_and_leads_to_explanations(
-    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
+    visitor: Visitor, season: Season, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr("api.web.console.reading_handlers.HISTORY_EVENTS", 3)
-    monkeypatch.setattr("api.web.console.history_page.HISTORY_EVENTS", 3)
+    bounds(HISTORY_EVENTS=3)
+    bounds(HISTORY_EVENTS=3)
     for amount in (11, 22, 33):
         line = deltas((season.ids[0], season.unity_id, amount))
         await season.client.put(f"{season.path}/add.json", {"participants_delta": line})
@@ -1081,12 +1075,12 @@ async def test_the_history_shows_the_newest_first_and_leads_to_explanations(
 
 
 async def test_a_preview_too_long_for_a_page_says_so_and_the_change_can_be_made(
-    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
+    visitor: Visitor, season: Season, bounds: Bounds
 ) -> None:
     line = deltas((season.ids[0], season.unity_id, 3))
     form = {"participants_delta": line, "competition_id": season.competition_id}
     await season.client.put(f"{season.path}/add.json", form)
-    monkeypatch.setattr("projections.answers.foreseen.PREVIEW_AT_ONCE_MAX", 1)
+    bounds(PREVIEW_AT_ONCE_MAX=1)
     void = at(season, f"/competitions/{season.competition_id}/void")
     assert "too long for this page" in words(await visitor.page(void))
     assert (await visitor.fill(void, {})).status == 303

@@ -9,10 +9,10 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 
 from api.access.auth import Scope
 from api.interface.competition_names import BETWEEN
-from api.stream import followers
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
+from tests.bounds import set_bounds
 from tests.histories import LOGO
 from tests.service import make_token
 from tests.shares import every
@@ -78,7 +78,7 @@ async def test_a_page_whose_stream_was_refused_says_so_stays_current_and_listens
     signed_in: SignIn, championship: Championship, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as full:
-        full.setattr(followers, "LISTENERS_OF_TOURNAMENT_MAX", 0)
+        set_bounds(full, LISTENERS_OF_TOURNAMENT_MAX=0)
         page = await signed_in()
         await page.goto(championship.service.url + at(championship, f"/rankings/{championship.ranking_id}"))
         first = page.locator("tbody .name").first

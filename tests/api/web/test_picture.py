@@ -13,13 +13,14 @@ from PIL import Image
 from pymupdf_fonts import fontbuffers
 
 from api.http.errors import TooManyRequests
-from api.web import board_page, drawing, picture
+from api.web import drawing
 from api.web.drawing import draw
 from api.web.picture import Pictures
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from engine.domain.commands import ChangePublication
 from engine.domain.terms import OPERATOR
 from tests.api.web.season import Championship
+from tests.bounds import Bounds
 from tests.histories import unhurried
 from tests.service import Answer
 
@@ -36,7 +37,7 @@ def shown(*names: str, more: str = "", color: str = "169b62") -> Pictured:
 
 
 async def test_a_picture_is_in_the_language_of_its_address(
-    championship: Championship, monkeypatch: pytest.MonkeyPatch
+    championship: Championship, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     drawn: list[Pictured] = []
 
@@ -45,7 +46,7 @@ async def test_a_picture_is_in_the_language_of_its_address(
         return b""
 
     monkeypatch.setattr(drawing, "draw", noted)
-    monkeypatch.setattr(board_page, "PICTURE_LINES", 2)
+    bounds(PICTURE_LINES=2)
     assert (await championship.get("/picture.png?lang=de")).status == 200
     assert [(one.more, one.nobody, one.numbered) for one in drawn] == [
         ("4 weitere", "Noch keine Teilnehmer", "Nr. {number}")
@@ -110,11 +111,9 @@ async def test_a_picture_is_drawn_once_for_all_who_ask_and_the_pictures_of_a_sec
 
 
 async def test_who_has_read_the_log_for_longer_than_a_picture_was_drawn_is_given_that_one(
-    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
 ) -> None:
-    monkeypatch.setattr(picture, "PICTURES_AT_ONCE_MAX", 3)
-    monkeypatch.setattr(picture, "PICTURES_PER_SECOND_MAX", 0.001)
-    monkeypatch.setattr(picture, "PICTURES_KEPT_MAX", 2)
+    bounds(PICTURES_AT_ONCE_MAX=3, PICTURES_PER_SECOND_MAX=0.001, PICTURES_KEPT_MAX=2)
     pictures = Pictures()
     for name in ("a", "a", "b", "a", "c", "b"):
         await pictures.drawn(shown(name))
@@ -122,9 +121,8 @@ async def test_who_has_read_the_log_for_longer_than_a_picture_was_drawn_is_given
         await pictures.drawn(shown("a"))
 
 
-async def test_pictures_of_a_process_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture, "PICTURES_AT_ONCE_MAX", 3)
-    monkeypatch.setattr(picture, "PICTURES_PER_SECOND_MAX", 0.001)
+async def test_pictures_of_a_process_are_bounded(bounds: Bounds) -> None:
+    bounds(PICTURES_AT_ONCE_MAX=3, PICTURES_PER_SECOND_MAX=0.001)
     pictures = Pictures()
     same = [pictures.drawn(shown("a")) for _ in range(5)]
     others = [pictures.drawn(shown(name)) for name in ("b", "c")]

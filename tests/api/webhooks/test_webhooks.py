@@ -28,7 +28,7 @@ from prometheus_client import REGISTRY
 
 from api.access.auth import Scope
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
-from api.webhooks import deliverer, sending, totals, webhooks
+from api.webhooks import deliverer, totals, webhooks
 from api.webhooks.addresses import URL_CHARACTERS_MAX, is_public, public_socket, url_fault
 from api.webhooks.deliverer import PAUSES_SECONDS, RETRY_AFTER_SECONDS_MAX, SILENT_SESSION_SECONDS_MAX
 from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, Message, lines_of, message_of, secret_text
@@ -66,11 +66,11 @@ from engine.log import codec, heads, registry, undecoded
 from engine.log.undecoded import Stored
 from projections.past import moments
 from projections.past.past import Past
-from projections.tables import sweep
 from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tallybook_client import verify_webhook
 from tests.api.receiver import NO_PAUSES, PAGE, Receiver, delivering, documented, receiver_on, verify
+from tests.bounds import Bounds
 from tests.conftest import only_distributed
 from tests.desks import ADVISORY_LOCKS, Arena, open_arena, record, until
 from tests.histories import any_event
@@ -346,7 +346,7 @@ class History:
 
 @pytest.mark.parametrize("window_events", [totals.WINDOW_EVENTS_MAX, 4])
 async def test_points_show_their_lines_and_the_totals_after_them_the_same_at_each_attempt_also_after_a_restart(
-    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, window_events: int
+    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, window_events: int
 ) -> None:
     boards: list[Sequence] = []
     board_after = moments.board_after
@@ -356,8 +356,7 @@ async def test_points_show_their_lines_and_the_totals_after_them_the_same_at_eac
         return await board_after(past, tournament_id, sequence, head)
 
     monkeypatch.setattr(moments, "board_after", counted)
-    monkeypatch.setattr(totals, "WINDOW_EVENTS_MAX", window_events)
-    monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 3)
+    bounds(WINDOW_EVENTS_MAX=window_events, SERVED_EVENTS_MAX=3)
     history = History(world)
     webhook_id = await world.add(receiver.url, after=0)
     before = await world.head()
@@ -385,10 +384,9 @@ async def test_points_show_their_lines_and_the_totals_after_them_the_same_at_eac
 
 
 async def test_a_webhook_that_is_far_behind_reads_the_past_once_for_each_window(
-    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(totals, "WINDOW_EVENTS_MAX", 20)
-    monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 5)
+    bounds(WINDOW_EVENTS_MAX=20, SERVED_EVENTS_MAX=5)
     asked = 0
     board_after = moments.board_after
 
@@ -645,7 +643,7 @@ async def test_an_answer_without_an_end_is_not_read(world: World) -> None:
 
 
 async def test_a_receiver_that_does_not_answer_holds_up_nobody_else_and_its_request_ends(
-    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    world: World, receiver: Receiver, bounds: Bounds
 ) -> None:
     async with receiver_on() as slow:
         slow.open.clear()
@@ -656,7 +654,7 @@ async def test_a_receiver_that_does_not_answer_holds_up_nobody_else_and_its_requ
             await world.happens(2, 3)  # the tables follow meanwhile
             await until(world.has(other_id, lambda webhook: webhook.behind == 0))
             assert (len(slow.got), len(receiver.got)) == (1, 3)
-        monkeypatch.setattr(sending, "ANSWER_SECONDS_MAX", 0.2)
+        bounds(ANSWER_SECONDS_MAX=0.2)
         async with delivering(world.database, NEVER):
             await until(world.has(slow_id, lambda webhook: webhook.failures == 1))
         assert "no answer within" in str((await world.listed(slow_id)).problem)
@@ -665,11 +663,11 @@ async def test_a_receiver_that_does_not_answer_holds_up_nobody_else_and_its_requ
 
 
 async def test_a_turn_is_bounded_so_that_many_slow_receivers_do_not_keep_another_waiting(
-    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    world: World, receiver: Receiver, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(deliverer, "DELIVERED_AT_ONCE_MAX", 1)
+    bounds(DELIVERED_AT_ONCE_MAX=1)
     first, second = await world.add(receiver.url), await world.add(receiver.url)
-    monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 1)
+    bounds(SERVED_EVENTS_MAX=1)
     await world.happens(1, 2, 3)
     async with delivering(world.database):
         for webhook_id in (first, second):
@@ -949,8 +947,8 @@ async def test_a_replaced_secret_signs_as_well_for_a_day(
         verify(old, one.headers, one.body)
 
 
-async def test_the_number_of_webhooks_is_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhooks, "WEBHOOKS_MAX", 2)
+async def test_the_number_of_webhooks_is_limited(world: World, bounds: Bounds) -> None:
+    bounds(WEBHOOKS_MAX=2)
     first = await world.add("https://example.org/1")
     await world.add("https://example.org/2")
     with pytest.raises(Conflict, match="already 2 webhooks"):
@@ -1033,9 +1031,9 @@ async def test_a_process_waits_for_a_bounded_number_of_tests_at_once(
 
 
 async def test_nothing_is_sent_of_an_event_that_cannot_be_folded_until_it_is_set_aside(
-    world: World, owner: asyncpg.Connection, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    world: World, owner: asyncpg.Connection, receiver: Receiver, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(sweep, "STOPPED_RETRY_SECONDS", 0.0)
+    bounds(STOPPED_RETRY_SECONDS=0.0)
     webhook_id = await world.add(receiver.url)
     await world.happens(1)
     sequence = await poison(owner, world.arena, "unknown tag")
@@ -1066,9 +1064,9 @@ async def test_a_webhook_of_another_log_is_parked(world: World, owner: asyncpg.C
 
 
 async def test_the_figures_say_how_many_there_are_and_how_far_the_slowest_is_behind(
-    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    world: World, receiver: Receiver, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(deliverer, "FIGURES_SECONDS", 0.0)
+    bounds(FIGURES_SECONDS=0.0)
     receiver.status = 410
     await world.add(receiver.url, after=0)
     async with receiver_on() as slow:
@@ -1127,10 +1125,9 @@ async def test_a_worker_that_is_paused_is_taken_over_and_sends_nothing_more_when
 
 @only_distributed
 async def test_while_there_is_no_webhook_nobody_asks_all_shards_for_what_is_due(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(deliverer, "DUE_IN_ALL_SHARDS_SECONDS", 0.01)
-    monkeypatch.setattr(deliverer, "FIGURES_SECONDS", 0.1)
+    bounds(DUE_IN_ALL_SHARDS_SECONDS=0.01, FIGURES_SECONDS=0.1)
     looks: list[str] = []
     due, figures = webhooks.due_webhooks, webhooks.webhook_figures
 

@@ -15,7 +15,6 @@ from api.http import problems
 from api.http.outgoing import Outgoing
 from api.interface.declarations import RecallContext
 from api.interface.fields import read_query
-from api.interface.public import view
 from api.interface.public.reads import PUBLIC_READS, PublicRead, _answered
 from api.interface.public.view import PublicViews
 from engine.domain.commands import ChangePublication
@@ -29,6 +28,7 @@ from projections.past.past import Past
 from tests.api.asking import keyed, refused
 from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give, other_dsn, other_owner, play_on, told
+from tests.bounds import Bounds
 from tests.desks import desks_at, holding_heads, open_arena, submit, until
 from tests.poison import append_text
 from tests.project import ROOT
@@ -620,7 +620,7 @@ async def test_a_frozen_tournament_is_made_once_for_all_who_ask(
 
 
 async def test_the_bytes_kept_of_frozen_tournaments_are_limited(
-    service: Service, token: str, views: PublicViews, monkeypatch: pytest.MonkeyPatch
+    service: Service, token: str, views: PublicViews, bounds: Bounds
 ) -> None:
     async def render(context: RecallContext) -> int:
         return context.live.size_bytes()
@@ -632,7 +632,7 @@ async def test_the_bytes_kept_of_frozen_tournaments_are_limited(
         await change(service.client(slugs[-1], token), published="true")
     sizes = [await views.answer(slug, render) for slug in slugs]
     assert len(views._frozen) == 3
-    monkeypatch.setattr(view, "FROZEN_BYTES_MAX", sum(sizes) - 1)
+    bounds(FROZEN_BYTES_MAX=sum(sizes) - 1)
     await change(service.client(slugs[0], token), reveal=2)
     await views.answer(slugs[0], render)
     assert len(views._frozen) == 2

@@ -7,12 +7,9 @@ from typing import Any, Final
 import pytest
 
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX
-from projections.answers import foreseen as previews
-from projections.answers import tables
-from projections.board import classified_lines
-from projections.past import comparison
 from tests.api.asking import NOBODY, refused
 from tests.api.leagues import League, history, lines, said, shown
+from tests.bounds import Bounds, set_bounds
 from tests.service import Season
 
 WRONG_FORM: Final = 'must be of the form [{"unity": 1}, {"unity": 2, "best": 3, "among": "tied"}]'
@@ -137,9 +134,9 @@ async def test_a_sub_table_has_only_competitors_with_its_tag_and_tells_how_many(
         both = f"{of}&competitors={league.pair},{league.ada},{NOBODY}"
         refused(await league.client.get(both), 422, "competitors", "competitors")
         with monkeypatch.context() as bounded:
-            bounded.setattr(tables, "SUB_TABLE_COMPETITORS_MAX", 2)
+            set_bounds(bounded, SUB_TABLE_COMPETITORS_MAX=2)
             assert (await league.client.get(f"{of}&top=1")).status == 200
-            bounded.setattr(tables, "SUB_TABLE_COMPETITORS_MAX", 1)
+            set_bounds(bounded, SUB_TABLE_COMPETITORS_MAX=1)
             (fault,) = refused(await league.client.get(f"{of}&top=1"), 422, "tag")
             assert fault == "is that of 2 competitors; a sub-table can be asked for of at most 1"
 
@@ -181,11 +178,9 @@ async def test_no_window_takes_a_unity_and_a_closed_ranking_takes_no_declaration
     refused(await season.client.put(closed, said({"unity": season.unity_id})), 409)
 
 
-async def test_a_question_that_takes_too_much_is_503_and_says_so(
-    league: League, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_question_that_takes_too_much_is_503_and_says_so(league: League, bounds: Bounds) -> None:
     await league.declare({"unity": league.points, "best": 1})
-    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 4)
+    bounds(CLASSIFIED_SUMS_MAX=4)
     for moment in ("", "?at_sequence=19"):
         answer = await league.client.get(f"{league.path}/classification.json{moment}")
         refused(answer, 503)
@@ -231,21 +226,21 @@ async def test_a_preview_says_who_moves_in_the_classification_that_is_declared(l
 
 
 async def test_a_preview_shows_as_many_lines_and_looks_at_as_many_sums_as_it_may(
-    league: League, monkeypatch: pytest.MonkeyPatch
+    league: League, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     path = f"competitions/{league.duel}/void.json"
-    monkeypatch.setattr(previews, "PREVIEW_LINES_MAX", 6)  # of three competitors in two unities
+    bounds(PREVIEW_LINES_MAX=6)  # of three competitors in two unities
     assert (await league.client.get(path)).status == 200
     await league.declare({"unity": league.points, "best": 1})
     refused(await league.client.get(path), 422)
-    monkeypatch.setattr(previews, "PREVIEW_LINES_MAX", 9)
+    bounds(PREVIEW_LINES_MAX=9)
     assert (await league.client.get(path)).status == 200
-    monkeypatch.setattr(previews, "PREVIEW_LINES_MAX", 8)
+    bounds(PREVIEW_LINES_MAX=8)
     refused(await league.client.get(path), 422)
     monkeypatch.undo()
-    monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", 7)  # each competitor counts, and each of their four sums
+    bounds(CLASSIFIED_SUMS_MAX=7)  # each competitor counts, and each of their four sums
     assert (await league.client.get(path)).status == 200
-    monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", 6)
+    bounds(CLASSIFIED_SUMS_MAX=6)
     refused(await league.client.get(path), 503)
 
 
@@ -272,9 +267,7 @@ async def test_history_lists_declarations_among_the_deltas(league: League) -> No
     assert await history(league.client, league.path, **since, competition=league.duel) == []
 
 
-async def test_an_explanation_shows_what_parts_a_competitor_from_the_neighbours(
-    league: League, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_explanation_shows_what_parts_a_competitor_from_the_neighbours(league: League, bounds: Bounds) -> None:
     async def explained(who: int, query: str = "") -> Any:
         answer = await league.client.get(f"{league.path}/explain.json?competitor={who}{query}")
         assert answer.status == 200, answer.body
@@ -291,9 +284,9 @@ async def test_an_explanation_shows_what_parts_a_competitor_from_the_neighbours(
     assert await explained(league.ada, f"&from={undeclared - 1}&limit=1") is None  # the page ends before
     new = await league.client.post("competitors.json", {"name": "Newcomer"})
     assert (await explained(new.json["competitor"]["id"]))["standings"] == []
-    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 4)  # of Ada and Ben, who have two sums and one
+    bounds(CLASSIFIED_SUMS_MAX=4)  # of Ada and Ben, who have two sums and one
     assert (await explained(league.ada))["standings"] is None
-    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 5)
+    bounds(CLASSIFIED_SUMS_MAX=5)
     assert len((await explained(league.ada))["standings"]) == 3
 
 

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from api.interface.resources import competitor_standings
 from api.interface.resources.competitor_standings import (
     COMPETITOR_LINES_MAX,
     CompetitorStandingsQuestion,
@@ -23,6 +22,7 @@ from projections.live import orders
 from projections.live.tournament import LiveTournament
 from tests.api.asking import NOBODY, refused
 from tests.api.crowds import crowd, go_on, live_of, recorded
+from tests.bounds import Bounds
 from tests.histories import logs, unhurried
 from tests.projections.pacing import AlwaysOver
 from tests.service import Client, Season, deltas
@@ -90,7 +90,7 @@ async def test_the_lines_of_an_answer_are_limited_and_the_next_one_continues() -
         assert (await found(live, ADA, after=at_once + 1)).ranking == []
 
 
-async def test_orders_that_take_long_together_are_made_in_time_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_orders_that_take_long_together_are_made_in_time_slices(bounds: Bounds) -> None:
     """Others have their turn after each. Nobody waits with the turns of all answers for an order that gives way itself:
     here, that of the ranking of all."""
 
@@ -102,7 +102,7 @@ async def test_orders_that_take_long_together_are_made_in_time_slices(monkeypatc
             await super().__aenter__()
             self.entered += 1
 
-    monkeypatch.setattr(competitor_standings, "MADE_AT_ONCE_MAX", 10)
+    bounds(MADE_AT_ONCE_MAX=10)
     live = live_of(recorded(crowd(11, unities=3, rankings=2)))
     small = RankingModified(
         ranking_id=RankingId(2),
@@ -116,9 +116,9 @@ async def test_orders_that_take_long_together_are_made_in_time_slices(monkeypatc
     assert msgspec.to_builtins(shown.ranking) == expected(live, ADA)
 
 
-async def test_all_lines_are_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_lines_are_of_one_moment(monkeypatch: pytest.MonkeyPatch, bounds: Bounds) -> None:
     """Both unities change in one event while the order of the second is made."""
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     live = live_of(recorded(crowd(5, unities=2)))
     await live.orders.of(RankingId(1), UnityId(1_000))
@@ -135,9 +135,11 @@ async def test_all_lines_are_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> N
     assert points.version == fouls.version
 
 
-async def test_a_steady_flow_of_points_holds_nobody_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_steady_flow_of_points_holds_nobody_up_for_ever(
+    monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+) -> None:
     """In the end each line is what its version says."""
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     live = live_of(recorded(crowd(5, unities=2)))
     ways = count()

@@ -23,7 +23,7 @@ from engine.domain.events import (
     UnityAdded,
 )
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log import registry, tails
+from engine.log import registry
 from projections.past import moments
 from projections.past.moments import AtSequence
 from projections.past.past import Past
@@ -31,6 +31,7 @@ from projections.tables import snapshots
 from projections.tables.worker import Worker
 from tests.api.football import FOOTBALL, SEASONS, SORTS
 from tests.api.rendered import ADD, answered
+from tests.bounds import Bounds
 from tests.desks import record
 from tests.service import Answer, Client
 from tests.shares import every
@@ -117,14 +118,16 @@ def _better(unity: str, total: int, other: int) -> bool:
 )
 @every(4)
 async def test_every_moment_of_a_season_is_a_recount_of_the_matches_until_then(
-    year: str, database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch, step: int
+    year: str,
+    database: Database,
+    tournament_id: TournamentId,
+    bounds: Bounds,
+    step: int,
 ) -> None:
     matches = json.loads((FOOTBALL / f"{year}.json").read_text())["matches"]
     matches.sort(key=lambda match: (match["date"], match["time"]))
     deductions = json.loads((FOOTBALL / "deductions.json").read_text()).get(year, [])
-    for way in ("INTERVAL_EVENTS_MIN", "INTERVAL_EVENTS_PER_ROW"):
-        monkeypatch.setattr(snapshots, way, 50 if way.endswith("MIN") else 0)
-    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 60)
+    bounds(INTERVAL_EVENTS_MIN=50, INTERVAL_EVENTS_PER_ROW=0, TAIL_EVENTS_MAX=60)
     ledger = await Ledger.kept(database, tournament_id, sorted({match["team1"] for match in matches}))
     await ledger.note(matches, deductions)
     await Worker(database).catch_up()

@@ -5,14 +5,13 @@ from typing import Any, Final
 
 import pytest
 
-from api.interface import rendering
 from api.interface.fields import read_query
 from api.interface.paging import FIELDS, PER_PAGE_MAX, PageQuestion
 from engine.domain.terms import NAME_CHARACTERS_MAX
-from projections.board import selection
 from tests.api.asking import NOBODY, refused
 from tests.api.crowds import crowd, live_of, recorded
 from tests.api.leagues import LISTS
+from tests.bounds import Bounds
 from tests.service import Client, Season, create_ranking, register
 
 NAMES: Final = ("competitors", "competitions")
@@ -155,8 +154,8 @@ async def test_competitions_are_found_by_group_competitor_result_and_time(season
         assert await walk(client, "competitions", f"&{query}", per_page=1) == ids
 
 
-async def test_pages_of_what_is_found_are_cut_from_all_of_it(season: Season, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "LOOKED_AT_ONCE", 2)
+async def test_pages_of_what_is_found_are_cut_from_all_of_it(season: Season, bounds: Bounds) -> None:
+    bounds(LOOKED_AT_ONCE=2)
     ids = await register(season.client, *(f"{'xy'[n % 2]}{n}" for n in range(9)))
     for page, found in ((1, ids[0:4:2]), (2, ids[4:8:2]), (3, ids[8:]), (4, []), (10**18, [])):
         assert await part(season.client, "competitors", f"name=x&per_page=2&page={page}") == (
@@ -191,11 +190,11 @@ async def test_a_filter_goes_by_what_is_so_now(season: Season, peers_client: Cli
 
 
 @pytest.mark.parametrize("query", ["after=0", "name=a&after=0", "has_result=true", "group_id=2&after=0"])
-async def test_a_part_that_is_long_shows_the_same(season: Season, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+async def test_a_part_that_is_long_shows_the_same(season: Season, bounds: Bounds, query: str) -> None:
     name = "competitors" if "name" in query else "competitions"
     short = await season.client.get(f"{name}.json?{query}")
     assert (await season.client.get(f"{name}.json?{query}", {"If-None-Match": short.headers["ETag"]})).status == 304
-    monkeypatch.setattr(rendering, "LONG_BYTES", 0)
+    bounds(LONG_BYTES=0)
     long = await season.client.get(f"{name}.json?{query}")
     assert "Transfer-Encoding" in long.headers
     assert long.json == short.json

@@ -6,11 +6,10 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
-from api.http import outgoing
-from api.interface import rendering
 from api.interface.resources import competitors
 from engine.domain.terms import ITEMS_MAX
 from tests.api.asking import Log, keyed, log, refused
+from tests.bounds import Bounds
 from tests.service import Client, Season, create_ranking, deltas, listed, rankings_deltas, totals
 
 assert log  # a fixture
@@ -164,16 +163,15 @@ async def test_a_request_makes_a_thousand_and_no_more(season: Season, log: Log) 
     assert await log.length() == before + ITEMS_MAX
 
 
-async def test_a_long_answer_to_items_is_what_a_short_one_is(season: Season, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_answer_to_items_is_what_a_short_one_is(season: Season, bounds: Bounds) -> None:
     said = {
         "competitors": items(*({"name": f"c{n}"} for n in range(20))),
         "competitions": items(*({"group_id": n, "participants": season.ids} for n in range(20))),
     }
     short = {kind: await season.client.post(f"{kind}.json", form, keyed(kind)) for kind, form in said.items()}
-    for module in (rendering, outgoing):
-        monkeypatch.setattr(module, "LONG_BYTES", 100)
+    bounds(LONG_BYTES=100)
     for lines_max in (competitors.LINES_AT_ONCE_MAX, -1):
-        monkeypatch.setattr(competitors, "LINES_AT_ONCE_MAX", lines_max)
+        bounds(LINES_AT_ONCE_MAX=lines_max)
         for kind, form in said.items():
             long = await season.client.post(f"{kind}.json", form, keyed(kind))
             assert (long.status, long.json) == (200, short[kind].json)

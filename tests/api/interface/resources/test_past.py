@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from projections.answers.history import LINES_MAX
-from projections.past import pages, past
-from projections.tables import snapshots
 from projections.tables.worker import Worker
 from tests.api.asking import NOBODY, refused
 from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.leagues import history
 from tests.api.public_boards import Board, board
+from tests.bounds import Bounds
 from tests.service import Client, Season, Service, create_ranking, deltas, listed
 
 assert board
@@ -59,12 +58,11 @@ async def test_every_moment_is_shown_as_it_was_answered_then(
     season: Season,
     peers_client: Client,
     story: dict[int, Any],
-    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
     with_snapshots: bool,
 ) -> None:
     if with_snapshots:
-        monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 1)
-        monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
+        bounds(INTERVAL_EVENTS_MIN=1, INTERVAL_EVENTS_PER_ROW=0)
     await Worker(service.database).catch_up()
     for client in (season.client, peers_client):
         for sequence, ranking in story.items():
@@ -175,11 +173,11 @@ async def test_points_of_an_undated_competition_are_dated_by_their_recording_at_
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 9, LINES_MAX + 1])
 async def test_pages_give_each_line_once(
-    season: Season, peers_client: Client, story: dict[int, Any], limit: int, monkeypatch: pytest.MonkeyPatch
+    season: Season, peers_client: Client, story: dict[int, Any], limit: int, bounds: Bounds
 ) -> None:
     whole = (await season.client.get(f"{season.path}/history.json")).json
     assert (len(whole["history"]), whole["next"]) == (8, None)
-    monkeypatch.setattr(pages, "SCANNED_EVENTS_MAX", 3)
+    bounds(SCANNED_EVENTS_MAX=3)
     filters: list[dict[str, object]] = [
         {},
         {"competitor": season.ids[1]},
@@ -362,9 +360,9 @@ async def test_the_ranking_of_another_tournament_and_the_unity_of_another_rankin
 
 
 async def test_too_many_at_once_are_503_and_what_is_current_is_not_among_them(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(past, "PAST_WAIT_SECONDS_MAX", -1.0)
+    bounds(PAST_WAIT_SECONDS_MAX=-1.0)
     head = json.loads((await season.client.get(f"{season.path}/standings.json")).body)["ranking"]["sequence"]
     for query in (f"standings.json?at_sequence={head}", "history.json", f"explain.json?competitor={season.ids[0]}"):
         answer = await season.client.get(f"{season.path}/{query}")

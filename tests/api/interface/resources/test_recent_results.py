@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import pytest
-
-from projections.answers import form
 from projections.answers.form import LAST_DEFAULT, LAST_MAX
 from tests.api.asking import NOBODY, refused
 from tests.api.leagues import give, play
+from tests.bounds import Bounds
 from tests.service import Client, Season, create_ranking, listed
 
 Sums = list[tuple[int, int]]
@@ -74,17 +72,17 @@ async def test_the_competitions_shown_are_limited(season: Season) -> None:
         refused(await client.get(f"{path}/form.json?last={wrong}"), 400, "last")
 
 
-async def test_the_sums_that_one_answer_looks_at_are_limited(season: Season, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_sums_that_one_answer_looks_at_are_limited(season: Season, bounds: Bounds) -> None:
     client, path, (ada, ben, _) = season.client, season.path, season.ids
     for _ in range(2):
         await play(season, (ada, 1), (ben, 1))
-    monkeypatch.setattr(form, "FORM_SUMS_MAX", 3)
+    bounds(FORM_SUMS_MAX=3)
     refused(answer := await client.get(f"{path}/form.json?top=2"), 422)
     assert answer.json["message"] == (
         "The competitors of this window have 4 sums of competitions, and one answer looks at no more than 3; "
         "ask for fewer lines."
     )
-    monkeypatch.setattr(form, "FORM_SUMS_MAX", 4)
+    bounds(FORM_SUMS_MAX=4)
     assert len(rows(await asked(client, path, "top=2"))) == 2
 
 

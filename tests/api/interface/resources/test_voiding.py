@@ -32,6 +32,7 @@ from engine.log.heads import Head
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from tests.api.rendered import answered
+from tests.bounds import Bounds
 from tests.desks import (
     HOLD_HEAD,
     Arena,
@@ -394,9 +395,7 @@ def reversals(found: Iterable[Event]) -> list[PointsReversed]:
     return [event for event in found if isinstance(event, PointsReversed)]
 
 
-async def test_the_points_of_a_competition_are_found_however_many_are_read_at_once(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_points_of_a_competition_are_found_however_many_are_read_at_once(dsn: str, bounds: Bounds) -> None:
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         match = await matched(desk, arena)
@@ -405,8 +404,7 @@ async def test_the_points_of_a_competition_are_found_however_many_are_read_at_on
             await submit(desk, arena.tournament_id, gain(arena, amount, match if amount % 2 else other))
         history = (await recorded(desk.database, arena.tournament_id))[1:]
         for at_once in (1, 3, 100):
-            monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", at_once)
-            monkeypatch.setattr(reading, "CHUNK_BYTES_MAX", 1 if at_once == 3 else 10_000)
+            bounds(CHUNK_EVENTS_MAX=at_once, CHUNK_BYTES_MAX=1 if at_once == 3 else 10_000)
             async with desk.database.connection() as connection:
                 found = [
                     recorded.sequence

@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.interface.fields import read_query
-from api.interface.resources import competitors
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, Sort
-from projections.answers import tables
 from projections.answers.windows import SPAN_MAX, WINDOW_LINES_MAX, Window
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing, standings
@@ -24,6 +22,7 @@ from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
 from tests.api.asking import NOBODY, refused
 from tests.api.crowds import append, crowd, points
+from tests.bounds import Bounds
 from tests.histories import unhurried
 from tests.service import Client, Season, create_ranking, deltas, listed, register
 from tests.shares import every
@@ -222,13 +221,11 @@ async def test_every_window_is_a_part_of_the_whole_at_every_moment(
     await assert_windows(client, path, unity_ids, f"version={points}:3")
 
 
-async def test_a_window_waits_for_the_bounds_of_its_competitors(
-    season: Season, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_window_waits_for_the_bounds_of_its_competitors(season: Season, bounds: Bounds) -> None:
     """Of many competitors, some below others, the bounds are made step by step, while the answer is sent."""
     client, path, (_, ben, pair) = season.client, season.path, season.ids
     expected = cut_out(await shown(client, path), 0, [{"competitor_id": pair, "position": 1, "total": 0}])
-    monkeypatch.setattr(competitors, "LINES_AT_ONCE_MAX", 0)
+    bounds(LINES_AT_ONCE_MAX=0)
     for moment in ("", f"&at_sequence={expected['sequence']}"):
         assert await shown(client, path, f"competitors={pair}{moment}") == expected
     await client.put(f"competitors/{ben}.json", {"name": "Benedict"})  # all bounds are made again
@@ -268,15 +265,15 @@ async def test_who_does_not_have_the_tag_is_not_in_its_sub_table(season: Season)
     refused(await client.get(f"{path}/standings.json?tag={'x' * 256}"), 400, "tag")
 
 
-async def test_the_lines_of_a_sub_table_are_limited(dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lines_of_a_sub_table_are_limited(dsn: str, client: Client, bounds: Bounds) -> None:
     """Also of more than are looked up one by one."""
     most = SOUGHT_AT_ONCE_MAX + 1
     await append(dsn, client.tournament, [*crowd(most, tags=("all",)), points(competitor=2)])
-    monkeypatch.setattr(tables, "SUB_TABLE_COMPETITORS_MAX", most)
+    bounds(SUB_TABLE_COMPETITORS_MAX=most)
     unity = (await shown(client, "rankings/1", "tag=all&top=2"))["unities"][0]
     assert unity["lines"] == most
     assert [tuple(line.values()) for line in unity["competitors_ranking"]] == [(2, 1, 1, 1), (1, 2, 0, 2)]
-    monkeypatch.setattr(tables, "SUB_TABLE_COMPETITORS_MAX", most - 1)
+    bounds(SUB_TABLE_COMPETITORS_MAX=most - 1)
     (fault,) = refused(await client.get("rankings/1/standings.json?tag=all&top=3"), 422, "tag")
     assert fault == "is that of 501 competitors; a sub-table can be asked for of at most 500"
 
@@ -310,11 +307,11 @@ async def test_a_window_has_a_tag_that_changes_with_it(season: Season) -> None:
 
 
 async def test_windows_are_whole_while_orders_are_made_and_lines_move(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: Client, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     """Orders are made in steps and dropped after few changes; whoever asks meanwhile gets the state after the sequence
     that the answer names, each total once."""
-    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(orders, "_CHANGED_SPARE", 1)
     ids = await register(client, *(f"Competitor {n}" for n in range(1, 41)))
     ranking = await create_ranking(client, ids)

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from api.interface.resources import standings
-from projections.past import folds
 from tests.api.asking import refused
 from tests.api.leagues import give, play
+from tests.bounds import Bounds
 from tests.service import Season, deltas
 
 
@@ -167,12 +166,10 @@ async def test_who_was_struck_from_all_that_gave_points_never_led(table: Table) 
     assert (await season.client.get(leaders)).json["leaders"]["reigns"] == []
 
 
-async def test_leaders_are_refused_where_there_is_too_much_to_read(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_leaders_are_refused_where_there_is_too_much_to_read(table: Table, bounds: Bounds) -> None:
     season = table.season
     await give(season, "", (season.ids[0], 3))
-    monkeypatch.setattr(folds, "LEADERS_EVENTS_MAX", 2)
+    bounds(LEADERS_EVENTS_MAX=2)
     refused(await season.client.get(f"{season.path}/leaders.json"), 503)
     for query, *named in (
         ("clock=moon", "clock"),
@@ -190,7 +187,7 @@ async def test_a_day_that_is_none_is_refused_by_name(table: Table) -> None:
     refused(await table.season.client.get(path), 400, "since", "since_on")
 
 
-async def test_long_answers_are_as_short_ones(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_answers_are_as_short_ones(table: Table, bounds: Bounds) -> None:
     season, (ada, ben, _) = table.season, table.season.ids
     await play(season, (ada, 3), started_at="2024-03-01 15:00:00")
     await play(season, (ben, 4), started_at="2024-03-02 15:00:00")
@@ -202,7 +199,7 @@ async def test_long_answers_are_as_short_ones(table: Table, monkeypatch: pytest.
         ["on=2024-03-02", "since_on=2024-03-01"],
     ]
     short = [await table.get("standings", *query) for query in asked]
-    monkeypatch.setattr(standings, "SHORT_LINES_MAX", 0)
+    bounds(SHORT_LINES_MAX=0)
     await give(season, "", (ada, 0))
     for query, before in zip(asked, short, strict=True):
         long = await table.get("standings", *query)
