@@ -38,6 +38,7 @@ from engine.domain.steps import Steps, in_order
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.competition_sums import SumsByCompetition
+from projections.board.standing import position_after
 
 
 class Classified(Struct, frozen=True, gc=False):
@@ -141,7 +142,7 @@ def classified(
         if tied.end - tied.start > 1 and tied.reached < len(criteria):
             waiting += reversed((yield from classifying.parted(tied)))
         else:
-            lines.place_next(tied.end - tied.start, above + tied.start + 1, tied.decided_by)
+            lines.place_next(tied.end - tied.start, position_after(above + tied.start), tied.decided_by)
             yield
     return lines
 

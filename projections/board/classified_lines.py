@@ -30,6 +30,7 @@ from projections.board.classification import (
     leading,
 )
 from projections.board.order import PLACE_BITS, HeldLines, OrderedLines
+from projections.board.standing import position_after
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
 from projections.columns.enrolment import Enrolment, HeldList
 
@@ -221,7 +222,7 @@ class ClassifiedLines:
             below = _compared(*values[number : number + 2]) if number + 1 < len(values) else 0
             parts, needed = above <= count, max(above, below)
             if parts or position is None:
-                position = offset + 1
+                position = position_after(offset)
             yield Classified(
                 taken.competitor_ids[number],
                 position,

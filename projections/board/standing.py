@@ -5,12 +5,13 @@ the unity sorts DESC and lower where it sorts ASC. So equal totals share a posit
 1, 2, 2, 4. Standings list every participant of the ranking, those without points with total 0, by position, and
 within one position in the order of enrolment. Nothing else breaks a tie, because no other criterion was agreed.
 
-The rule is written in three files. Here, `standings` sorts and counts. `position_after` gives the position to others:
-`OrderedLines` (`order.py`) follows one unity while its totals change, at nearly the same cost for a million competitors
-as for few, and `sub_table.py` counts again within a sub-table. The view `standing` ranks, for people with SQL
-(`migrations/0002_tables.sql`). `fold.js` moves lines in the browser. A test holds `standings`, `OrderedLines` and the
-view together: `test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in
-`tests/projections/test_positions.py`.
+The rule is written in three files. Here, `position_after` is the rule for one line, and `placed` for many at once.
+Others ask it: `OrderedLines` (`order.py`) follows one unity while its totals change, at nearly the same cost for a
+million competitors as for few; `sub_table.py` counts again within a sub-table; classifications give positions to groups
+of equal lines. The view `standing` ranks, for people with SQL (`migrations/0002_tables.sql`). `fold.js` moves lines in
+the browser. One table of cases (`tests/positions.py`) is for Python and the script;
+`test_the_three_forms_of_the_position_rule_agree_with_its_sentence` holds `standings`, `OrderedLines` and the view
+together.
 
 Pure. Totals are whole numbers; they may be negative.
 """

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.terms import DELTA_MAX, CompetitorId, Sort
+from projections.board.order import OrderedLines
 from projections.board.standing import Standing, standings
+from projections.columns.enrolment import Enrolment, Totals
 from tests.histories import unhurried
-
-ANNA, BEN, CARA, DORA, EMIL = map(CompetitorId, (5, 4, 3, 2, 1))
+from tests.positions import ANNA, ENROLLED, POSITIONS
 
 enrolments = st.lists(st.integers(1, 50).map(CompetitorId), unique=True, max_size=30)
 totals_of = st.dictionaries(
@@ -70,49 +71,12 @@ def test_ascending_is_descending_of_the_opposite_totals(
     assert ascending == [Standing(line.competitor_id, line.position, -line.total) for line in descending]
 
 
-@pytest.mark.parametrize(
-    ("totals", "sort", "then"),
-    [
-        pytest.param(
-            {ANNA: 3, BEN: 7, CARA: 7, DORA: 9},
-            Sort.DESC,
-            [(DORA, 1, 9), (BEN, 2, 7), (CARA, 2, 7), (ANNA, 4, 3)],
-            id="the highest first, ties share a position and the next is skipped",
-        ),
-        pytest.param(
-            {ANNA: 3, BEN: 7, CARA: 7, DORA: 9},
-            Sort.ASC,
-            [(ANNA, 1, 3), (BEN, 2, 7), (CARA, 2, 7), (DORA, 4, 9)],
-            id="the lowest first",
-        ),
-        pytest.param(
-            {},
-            Sort.DESC,
-            [(ANNA, 1, 0), (BEN, 1, 0), (CARA, 1, 0), (DORA, 1, 0)],
-            id="before the first points all are first, in the order of enrolment",
-        ),
-        pytest.param(
-            {},
-            Sort.ASC,
-            [(ANNA, 1, 0), (BEN, 1, 0), (CARA, 1, 0), (DORA, 1, 0)],
-            id="ascending likewise",
-        ),
-        pytest.param(
-            {BEN: -1, DORA: 1},
-            Sort.DESC,
-            [(DORA, 1, 1), (ANNA, 2, 0), (CARA, 2, 0), (BEN, 4, -1)],
-            id="no points are better than lost points",
-        ),
-        pytest.param(
-            {CARA: 0, EMIL: 100},
-            Sort.DESC,
-            [(ANNA, 1, 0), (BEN, 1, 0), (CARA, 1, 0), (DORA, 1, 0)],
-            id="a total of zero is as no points, and the departed are not there",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("totals", "sort", "then"), POSITIONS)
 def test_standings(totals: dict[CompetitorId, int], sort: Sort, then: list[tuple[CompetitorId, int, int]]) -> None:
-    assert standings([ANNA, BEN, CARA, DORA], totals, sort) == [Standing(*line) for line in then]
+    assert standings(ENROLLED, totals, sort) == [Standing(*line) for line in then]
+    enrolment = Enrolment(ENROLLED)
+    order = OrderedLines(enrolment, Totals(enrolment, totals), sort)
+    assert [order.standing(competitor_id) for competitor_id, _, _ in then] == [Standing(*line) for line in then]
 
 
 def test_a_ranking_of_nobody_has_no_lines() -> None:

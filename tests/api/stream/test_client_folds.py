@@ -20,13 +20,14 @@ from api.web.moments import passage_shape
 from api.webhooks.totals import TotalsWindow
 from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.steps import finished
-from engine.domain.terms import OPERATOR, Counts, Sequence
+from engine.domain.terms import OPERATOR, CompetitorId, Counts, Sequence, Sort
 from engine.log import codec
 from engine.log.undecoded import Stored
 from projections.answers.passages import told
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.standing import standings
 from tests.histories import OPENED, passage_of, result_histories, unhurried
+from tests.positions import ENROLLED, POSITIONS
 from tests.project import ROOT
 from tests.spectator import Lines, Spectator
 
@@ -152,6 +153,26 @@ def folded_by_script() -> Iterator[Callable[[object, list[int]], list[Any]]]:
 
         yield ask
         into.close()
+
+
+@pytest.mark.parametrize(("totals", "sort", "then"), POSITIONS)
+def test_the_script_of_the_board_follows_the_position_rule(
+    folded_by_script: Callable[[object, list[int]], list[Any]],
+    totals: dict[CompetitorId, int],
+    sort: Sort,
+    then: list[tuple[CompetitorId, int, int]],
+) -> None:
+    unity = {
+        "id": "1",
+        "name": "points",
+        "sort": sort,
+        "notation": {},
+        "totals": [str(totals.get(c, 0)) for c in ENROLLED],
+    }
+    competitors = [(str(one), "", "") for one in ENROLLED]
+    passage = {"first": 1, "last": 1, "competitors": competitors, "unities": [unity], "criteria": [0], "steps": []}
+    ((lines,),) = folded_by_script(passage, [1])
+    assert lines == [[position, competitor_id, str(total)] for competitor_id, position, total in then]
 
 
 @unhurried
