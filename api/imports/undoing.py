@@ -7,7 +7,6 @@ request still records in the log that the import was undone.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from datetime import datetime
@@ -161,11 +160,8 @@ class _Planning:
 
 async def _caused(desk: Desk, live: LiveTournament, added: _Added) -> Caused:
     """The points of the competitions of an import up to the live's head."""
-    caused, upto = Caused(), live.head.sequence
-    pending = deque([(one, Sequence(0)) for one in sorted(added.competitions)])
-    while pending:
-        async with desk.database.connection() as connection:
-            events = await reading.points_of_competitions(connection, live.tournament_id, pending, upto)
+    caused, upto, ids = Caused(), live.head.sequence, sorted(added.competitions)
+    async for events in reading.all_points_of_competitions(desk.database.connection, live.tournament_id, ids, upto):
         for recorded in events:
             caused.take(recorded)
     return caused

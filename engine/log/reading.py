@@ -8,8 +8,9 @@ Times are UTC, digests 32 bytes. Functions take a connection and do not translat
 """
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from collections.abc import Sequence as Items
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Final, get_args
 from uuid import UUID
@@ -336,6 +337,21 @@ async def chunk_of(
     return events
 
 
+Connected = Callable[[], AbstractAsyncContextManager[Connection]]
+"""Gives a connection for one chunk."""
+
+
+async def chunks(
+    connected: Connected, tournament_id: TournamentId, after: Sequence, upto: Sequence
+) -> AsyncGenerator[list[Recorded], None]:
+    """Yields the events after `after` up to `upto`, chunk by chunk. Raises as `chunk_of`."""
+    while after < upto:
+        async with connected() as connection:
+            events = await chunk_of(connection, tournament_id, after, upto)
+        yield events
+        after = events[-1].sequence
+
+
 async def points_of_request(
     connection: Connection, tournament_id: TournamentId, sequence: Sequence
 ) -> dict[Sequence, PointsAdded]:
@@ -425,6 +441,7 @@ async def points_of(
         after = Sequence(rows[-1]["sequence"])
 
 
+_BEGINNING: Final = Sequence(0)
 COMPETITIONS_AT_ONCE_MAX: Final = 200
 EVENTS_OF_COMPETITION_AT_ONCE_MAX: Final = 20
 
@@ -449,6 +466,22 @@ async def points_of_competitions(
     left = [(one, reached.get(n, after)) for n, (one, after) in enumerate(asked, start=1)]
     pending.extendleft([(one, after) for one, after in reversed(left) if after is not None])
     return await events_of([tuple(row)[1:] for row in rows if row["sequence"] is not None])
+
+
+async def all_points_of_competitions(
+    connected: Connected,
+    tournament_id: TournamentId,
+    competition_ids: Iterable[CompetitionId],
+    upto: Sequence,
+    after: Sequence = _BEGINNING,
+) -> AsyncGenerator[list[Recorded], None]:
+    """Yields, chunk by chunk, all events after `after` up to `upto` that gave or reversed points of these competitions.
+    Raises as `points_of_competitions`."""
+    pending = deque([(one, after) for one in competition_ids])
+    while pending:
+        async with connected() as connection:
+            events = await points_of_competitions(connection, tournament_id, pending, upto)
+        yield events
 
 
 async def reversals(

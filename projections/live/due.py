@@ -4,20 +4,17 @@ No state records when points expire. Subtracting the age at which points expire 
 one gives an interval: the points that are due were recorded, or took place, in it. So no others are read.
 """
 
-from collections import deque
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from datetime import datetime
 
 from engine.domain.counting import LacksResults
 from engine.domain.events import Event, Points, Recorded
 from engine.domain.expirations import Expiration, Redating
-from engine.domain.lines import declared_date
 from engine.domain.steps import finished
-from engine.domain.terms import CompetitionId, RankingId, Sequence
+from engine.domain.terms import CompetitionId, RankingId
 from engine.log.heads import Head
-from engine.process.time_slices import TimeSlice, in_chunks, in_time_slices
-from projections.board.expiring import dated_between, expiring_intervals
-from projections.columns.packed import WALK_CHUNK_ITEMS
+from engine.process.time_slices import TimeSlice, in_time_slices
+from projections.board.expiring import expiring_intervals
 from projections.live.caused import PointsFollower
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
@@ -57,7 +54,7 @@ class DuePoints:
             began = live.expired_until
             expiration = Expiration(live.board, live.boundaries[0], self.until, open_ones)
         self._expiration = expiration
-        await _take_all(expiration, _given_between(live, live_pool, began, self.until, open_ones))
+        await _take_all(expiration, live, live_pool, began, self.until, open_ones)
         while live.head == head:
             if (decided := await _decided(expiration, live, live_pool)) is not None:
                 self.events, self._head = decided, head
@@ -88,7 +85,7 @@ class ReopenedPoints:
         live, tries = self._live, Tries()
         its = [self._ranking_id]
         began, expiration = live.expired_until, Expiration(live.board, self._until, self._until, its)
-        await _take_all(expiration, _given_between(live, live_pool, began, self._until, its))
+        await _take_all(expiration, live, live_pool, began, self._until, its)
         while not self._stale:
             if (decided := await _decided(expiration, live, live_pool)) is not None:
                 self.events = decided
@@ -164,13 +161,23 @@ class RedatedPoints(PointsFollower):
         self._redating.take(recorded)
 
 
-async def _take_all(expiration: Expiration, given: AsyncIterator[Recorded]) -> None:
-    """Passes all points to the expiration, with pauses for other work."""
+async def _take_all(
+    expiration: Expiration,
+    live: LiveTournament,
+    live_pool: LivePool,
+    began: datetime,
+    until: datetime,
+    ranking_ids: Collection[RankingId],
+) -> None:
+    """Passes all points in these rankings, up to the live's head, that may expire after `began` and by `until`, to the
+    expiration, with pauses for other work."""
     time_slice = TimeSlice()
-    async for recorded in given:
-        expiration.take(recorded)
-        if time_slice.over:
-            await time_slice.give_way()
+    for after, by in expiring_intervals(live.board, began, until, ranking_ids):
+        async for events in live_pool.took_place_between(live, after, by):
+            for recorded in events:
+                expiration.take(recorded)
+                if time_slice.over:
+                    await time_slice.give_way()
 
 
 async def _decided(
@@ -182,21 +189,3 @@ async def _decided(
     except LacksResults as lack:
         await read_results(live_pool, live, lack.ranking_ids)
         return None
-
-
-async def _given_between(
-    live: LiveTournament, live_pool: LivePool, began: datetime, until: datetime, ranking_ids: Collection[RankingId]
-) -> AsyncIterator[Recorded]:
-    """Events up to the live's head, with all points that may expire in these rankings after `began` and by `until`;
-    each once: those of competitions with a declared date by that, the others by when they were recorded."""
-    upto = live.head.sequence
-    for after, by in expiring_intervals(live.board, began, until, ranking_ids):
-        walk = in_chunks(live.board.competitions.walk(), WALK_CHUNK_ITEMS)
-        dated = [one async for some in walk for one in dated_between(some, after, by)]
-        async for recorded in live_pool.recorded_between(live, after, by, upto):
-            points = recorded.event
-            if isinstance(points, Points) and declared_date(live.board, points.competition_id) is None:
-                yield recorded
-        pending = deque((one, Sequence(0)) for one in dated)
-        async for recorded in live_pool.points_of_competitions(live, pending, upto):
-            yield recorded

@@ -19,6 +19,7 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 from time import perf_counter
@@ -62,6 +63,7 @@ from engine.process.telemetry import (
 from engine.process.time_slices import WOKEN_AT_ONCE, Rounds
 from projections.live.tournament import LiveTournament, load
 from projections.tables import defects, tables
+from projections.tables.dated import took_place_between
 from projections.tables.defects import DefectPart, is_defect
 from projections.tables.sizes import MEMORY_BYTES
 
@@ -445,42 +447,24 @@ class LivePool:
             async with self._reading(live.tournament_id) as connection:
                 return await reading.end_of_request(connection, live.tournament_id, sequence)
 
-    async def recorded_between(
-        self, live: LiveTournament, after: datetime, until: datetime, upto: Sequence
-    ) -> AsyncIterator[Recorded]:
-        """The events up to `upto` that were recorded after `after`, up to `until`. Raises the errors of `catch_up`."""
+    async def took_place_between(
+        self, live: LiveTournament, after: datetime, until: datetime
+    ) -> AsyncIterator[list[Recorded]]:
+        """As `took_place_between` of `projections/tables/dated.py`, up to the live's head at the call. Raises the
+        errors of `catch_up`."""
         with self._watched(live):
-            async with self._reading(live.tournament_id) as connection:
-                first = await heads.last_at(connection, live.tournament_id, after, upto)
-                last = await heads.last_at(connection, live.tournament_id, until, upto)
-            while first < last:
-                async with self._reading(live.tournament_id) as connection:
-                    events = await reading.chunk_of(connection, live.tournament_id, first, last)
-                for recorded in events:
-                    yield recorded
-                first = events[-1].sequence
-
-    async def points_of_competitions(
-        self, live: LiveTournament, pending: deque[tuple[CompetitionId, Sequence]], upto: Sequence
-    ) -> AsyncIterator[Recorded]:
-        """As `reading.points_of_competitions`, for all of them. Raises the errors of `catch_up`."""
-        with self._watched(live):
-            while pending:
-                async with self._reading(live.tournament_id) as connection:
-                    events = await reading.points_of_competitions(connection, live.tournament_id, pending, upto)
-                for recorded in events:
-                    yield recorded
+            connected = partial(self._reading, live.tournament_id)
+            of = live.tournament_id, live.board
+            async for events in took_place_between(connected, *of, after, until, live.head.sequence):
+                yield events
 
     async def chunks(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
         """Yields the events after `after`, chunk by chunk, up to the live's head at the call. Raises the errors of
         `catch_up`."""
-        upto = live.head.sequence
+        connected, upto = partial(self._reading, live.tournament_id), live.head.sequence
         with self._watched(live):
-            while after < upto:
-                async with self._reading(live.tournament_id) as connection:
-                    events = await reading.chunk_of(connection, live.tournament_id, after, upto)
+            async for events in reading.chunks(connected, live.tournament_id, after, upto):
                 yield events
-                after = events[-1].sequence
 
     def fold_appended(self, live: LiveTournament, block: Block, appended: Appended) -> bool:
         """As `LiveTournament.fold_appended`. Raises TournamentStopped and HistoryReplaced."""

@@ -1,8 +1,8 @@
 """Folds a log into what one answer is about: sums by competition, a passage, a timeline, a series, losses, leaders."""
 
-from collections import deque
 from collections.abc import Sequence as Items
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from engine.domain.errors import TooMuchWork
@@ -192,10 +192,8 @@ async def follow_losses(
             raise TooMuchWork("events", events_max)
         async for events in past.chunks_read_ahead(tournament_id, first, last):
             await past.time_slices.each(lambda one: losses.follow(one, dated=False), events)
-        pending, count = deque((one, Sequence(0)) for one in by_date), 0
-        while pending:
-            async with past.database.connection_for(tournament_id) as connection:
-                events = await reading.points_of_competitions(connection, tournament_id, pending, upto)
+        count, connected = 0, partial(past.database.connection_for, tournament_id)
+        async for events in reading.all_points_of_competitions(connected, tournament_id, by_date, upto):
             count += len(events)
             if count > events_max:
                 raise TooMuchWork("events", events_max)

@@ -1,7 +1,6 @@
 """Boards of the past: after an event, at a time, or at a version of a unity, on both clocks."""
 
 from base64 import b64decode
-from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -219,12 +218,10 @@ async def _differing(
         for competition_id, one in some:
             if one.date is not None:
                 (by_then if one.date <= clock.on else later).append(competition_id)
-    first = Sequence(0)
+    first, connected = Sequence(0), partial(past.database.connection_for, tournament_id)
     for sign, competition_ids, after, last in ((-1, later, first, clock.last), (1, by_then, clock.last, upto)):
-        pending = deque([(one, after) for one in competition_ids] if after < last else [])
-        while pending:
-            async with past.database.connection_for(tournament_id) as connection:
-                events = await reading.points_of_competitions(connection, tournament_id, pending, last)
+        ids = competition_ids if after < last else []
+        async for events in reading.all_points_of_competitions(connected, tournament_id, ids, last, after):
             yield sign, events
     after = clock.last
     while after < upto:

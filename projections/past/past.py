@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Final
 
 import structlog
@@ -97,14 +98,9 @@ class Past:
             upto = Sequence(sequence - 1)
         return Board(), Sequence(0)
 
-    async def chunks(
-        self, tournament_id: TournamentId, after: Sequence, upto: Sequence
-    ) -> AsyncIterator[list[Recorded]]:
+    def chunks(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> AsyncIterator[list[Recorded]]:
         """The events after `after` up to `upto`, chunk by chunk."""
-        while after < upto:
-            events = await self._chunk(tournament_id, after, upto)
-            yield events
-            after = events[-1].sequence
+        return reading.chunks(partial(self.database.connection_for, tournament_id), tournament_id, after, upto)
 
     async def chunks_read_ahead(
         self, tournament_id: TournamentId, after: Sequence, upto: Sequence

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -42,10 +43,8 @@ async def last_competition(
         last = await _last_cause(past, tournament_id, upto, gave)
         if last is None:
             return None
-        pending = deque([(last, Sequence(0))])
-        while pending:
-            async with past.database.connection_for(tournament_id) as connection:
-                events = await reading.points_of_competitions(connection, tournament_id, pending, upto)
+        connected = partial(past.database.connection_for, tournament_id)
+        async for events in reading.all_points_of_competitions(connected, tournament_id, [last], upto):
             for recorded in events:
                 if gave.cause(recorded) == last:
                     return LastCompetition(last, Sequence(recorded.sequence - 1))

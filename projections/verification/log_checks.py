@@ -3,9 +3,10 @@
 They read it again, because memory holds only a board and sums. All are about the block that was folded last.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Container, Iterator
 from collections.abc import Sequence as Items
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from operator import attrgetter
 from typing import Final, Literal
@@ -28,14 +29,13 @@ from engine.domain.events import (
     Revaluation,
 )
 from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
-from engine.domain.lines import declared_date, part_of, rule_of
+from engine.domain.lines import part_of, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
-from engine.log import digest, heads, reading
-from engine.process.time_slices import in_chunks
-from projections.board.expiring import dated_between, expiring_intervals
+from engine.log import digest, reading
+from projections.board.expiring import expiring_intervals
 from projections.board.results import Results, note_given
-from projections.columns.packed import WALK_CHUNK_ITEMS
+from projections.tables.dated import took_place_between
 from projections.verification.block_checks import Blocks
 from projections.verification.findings import Finding
 from projections.verification.fold_checks import BlockFacts, DueReversals, ExpiredInBlock, FoldChecks, with_totals
@@ -159,7 +159,7 @@ class LogChecks:
         kept = self._folding.results
         if ranking_id not in kept:
             results, unities = Results(), self._folding.board.rankings[ranking_id].unities
-            async for events in self._chunks(self._blocks.sequence):
+            async for events in reading.chunks(self._connected, self._tournament_id, _BEGINNING, self._blocks.sequence):
                 for recorded in events:
                     note_given(results, unities, ranking_id, recorded)
             kept[ranking_id] = results
@@ -214,29 +214,11 @@ class LogChecks:
             case _:
                 return {}
         expiration = Expiration(board, began, boundary, rankings)
-        async for recorded in self._given_between(began, boundary, rankings, upto):
-            expiration.take(recorded)
-        return expiration.lines()
-
-    async def _given_between(
-        self, began: datetime, until: datetime, ranking_ids: Items[RankingId], upto: Sequence
-    ) -> AsyncIterator[Recorded]:
-        """The points up to this event that may expire in these rankings after `began`, and by `until`; each once."""
-        board, tournament_id = self._folding.board, self._tournament_id
-        for after, by in expiring_intervals(board, began, until, ranking_ids):
-            first = await heads.last_at(self._connection, tournament_id, after, upto)
-            last = await heads.last_at(self._connection, tournament_id, by, upto)
-            async for events in self._chunks(last, first):
+        for after, by in expiring_intervals(board, began, boundary, rankings):
+            async for events in took_place_between(self._connected, tournament_id, board, after, by, upto):
                 for recorded in events:
-                    points = recorded.event
-                    if isinstance(points, PointsAdded) and declared_date(board, points.competition_id) is None:
-                        yield recorded
-            walk = in_chunks(board.competitions.walk(), WALK_CHUNK_ITEMS)
-            dated = [one async for some in walk for one in dated_between(some, after, by)]
-            pending = deque((one, Sequence(0)) for one in dated)
-            while pending:
-                for recorded in await reading.points_of_competitions(self._connection, tournament_id, pending, upto):
-                    yield recorded
+                    expiration.take(recorded)
+        return expiration.lines()
 
     async def unexpired_totals(self) -> AsyncIterator[Finding]:
         """Compares the totals of unities whose points expire with the totals of the points that count by the rule."""
@@ -246,7 +228,7 @@ class LogChecks:
         now = await reading.last_judged_at(self._connection, self._tournament_id, last)
         rules = {ranking_id: rule_of(board, ranking_id) for ranking_id in board.rankings}
         sums: dict[UnityId, dict[CompetitorId, int]] = {unity_id: {} for unity_id in board.expiries}
-        async for events in self._chunks(last):
+        async for events in reading.chunks(self._connected, self._tournament_id, _BEGINNING, last):
             for recorded in events:
                 ranking_id = recorded.event.ranking_id if isinstance(recorded.event, PointsAdded) else None
                 if ranking_id not in rules:
@@ -269,12 +251,8 @@ class LogChecks:
                     wrong = f"the total of competitor {competitor_id} in unity {unity_id} {made}"
                     yield Finding(None, "event.deltas", wrong)
 
-    async def _chunks(self, upto: Sequence, after: Sequence = _BEGINNING) -> AsyncIterator[list[Recorded]]:
-        """The events after `after` up to `upto`, chunk by chunk."""
-        while after < upto:
-            events = await reading.chunk_of(self._connection, self._tournament_id, after, upto)
-            yield events
-            after = events[-1].sequence
+    def _connected(self) -> AbstractAsyncContextManager[Connection]:
+        return nullcontext(self._connection)
 
 
 def _is_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
