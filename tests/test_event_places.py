@@ -8,15 +8,14 @@ every command.
 
 import ast
 import inspect
-from pathlib import Path
 from typing import Final, get_args
 
 from engine.domain import commands
 from engine.domain.commands import Command
 from engine.domain.events import Event, Points
 from tests import histories
+from tests.project import PACKAGES, ROOT
 
-ROOT: Final = Path(__file__).parents[1]
 PLACES: Final = {
     "moved": "projections/board/board.py:moved_by",
     "nested": "projections/live/nested_sets.py",
@@ -64,10 +63,30 @@ Ignored                   -     -      -    -       -       -       -
 """
 """Which place looks at which event (x), and which it passes over (-). `explain` also asks `history`."""
 _KINDS: Final = {kind.__name__ for kind in get_args(Event)}
+NAMING: Final = {
+    "judges": [
+        *("engine/domain/commands.py", "engine/domain/judging.py", "engine/domain/rejudging.py"),
+        *("engine/domain/reversals.py", "engine/domain/expirations.py", "engine/domain/counting.py"),
+        *("engine/domain/lines.py", "projections/verification/fold_checks.py"),
+        *("projections/verification/log_checks.py", "projections/verification/erasures.py"),
+        "projections/verification/setting_aside.py",
+    ],
+    "encodes": [
+        *("engine/log/codec.py", "engine/log/reading.py", "engine/log/tails.py"),
+        *("api/stream/frames.py", "api/stream/public_frames.py"),
+    ],
+    "folds": [
+        *("projections/board/board.py", "projections/board/publication.py", "projections/live/nested_sets.py"),
+        *("projections/past/comparison.py", "projections/past/timeline.py", "projections/tables/tables.py"),
+    ],
+    "narrates": ["projections/past/history.py", "projections/answers/explainer.py"],
+}
+"""The modules that name types of events, by what they do with them. Any other asks what an event declares of itself, or
+asks one of these."""
 
 
-def named_in(path: str) -> set[str]:
-    """The kinds of events that a module names, or a function of it; `Points` stands for three."""
+def named_in(path: str, *, of_points: bool = True) -> set[str]:
+    """The kinds of events that a module names, or a function of it; with `of_points`, `Points` stands for three."""
     found: set[str] = set()
     module, _, function = path.partition(":")
     tree: ast.AST = ast.parse((ROOT / module).read_text(encoding="utf-8"))
@@ -75,7 +94,9 @@ def named_in(path: str) -> set[str]:
         tree = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function)
     for node in ast.walk(tree):
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        found |= {kind.__name__ for kind in get_args(Points)} if name == "Points" else {name} & _KINDS
+        if of_points and name == "Points":
+            found |= {kind.__name__ for kind in get_args(Points)}
+        found |= {name} & _KINDS
     return found
 
 
@@ -87,6 +108,12 @@ def test_every_place_has_decided_about_every_event() -> None:
     for place, path in PLACES.items():
         looked_at = {kind for kind, marks in decided.items() if marks[place] == "x"}
         assert named_in(path) == looked_at, place
+
+
+def test_only_what_judges_folds_encodes_or_narrates_events_names_their_types() -> None:
+    paths = [path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    naming = {path.as_posix() for path in paths if named_in(path.as_posix(), of_points=False) - {"Ignored"}}
+    assert naming - {"engine/domain/events.py"} == {path for paths in NAMING.values() for path in paths}
 
 
 def test_every_event_declares_what_it_touches() -> None:
