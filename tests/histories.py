@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.counting import LacksResults
+from engine.domain.counting import Known, LacksResults
 from engine.domain.errors import Refusal
 from engine.domain.events import Criterion, Delta, Event, Recorded, Result, Scored, Total
 from engine.domain.judging import decide
@@ -40,7 +40,8 @@ from engine.domain.terms import (
     Sequence,
     Sort,
 )
-from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_results, give_sums, what_counts
+from projections.board.board import Board, Ranking, Revisions, Unity, count_in, fold, what_counts
+from projections.board.classification import Counted
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
@@ -653,13 +654,12 @@ def _decided(board: Board, command: Command, history: list[Event]) -> tuple[Even
     try:
         return decide(board, command)
     except LacksResults as lack:
-        for ranking_id in lack.ranking_ids:
-            results = Results()
+        results = {ranking_id: Results() for ranking_id in lack.ranking_ids}
+        for ranking_id, its in results.items():
             for n, event in enumerate(history, start=2):
                 recorded = Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event)
-                note_given(results, board.rankings[ranking_id].unities, ranking_id, recorded)
-            give_results(board, ranking_id, results)
-        return decide(board, command)
+                note_given(its, board.rankings[ranking_id].unities, ranking_id, recorded)
+        return decide(board, command, Known(results=results))
 
 
 def _add_unity_of_results(draw: _Draw, board: Board, next_id: _NextId) -> Command:
@@ -779,10 +779,19 @@ def counted_in(log: list[Recorded]) -> list[Recorded]:
     ]
 
 
+class SummedBoard(Board, kw_only=True):
+    """A board, and the sums of competitions of its rankings."""
+
+    sums: dict[RankingId, CompetitionSums] = msgspec.field(default_factory=dict)
+
+
 def fold_events(board: Board, *history: Event, first: int = 1) -> None:
     """Folds what happened into `board`, for those who look at no time of it."""
+    sums = board.sums if isinstance(board, SummedBoard) else {}
     for sequence, event in enumerate(history, start=first):
         fold(board, Revisions(), Recorded(Sequence(sequence), _OPENED_AT, ActorId(0), None, event))
+        if isinstance(event, events.Points) and event.ranking_id in sums:
+            assert count_in(sums[event.ranking_id], Sequence(sequence), event, expires=False)
 
 
 def judged_by(state: State) -> object:
@@ -814,13 +823,16 @@ def board_of(log: Iterable[Recorded]) -> Board:
     return board
 
 
-def with_sums(board: Board, history: Iterable[Event], first: int = 1) -> Board:
-    """Gives all rankings of `board` their sums of competitions, as if somebody had asked for them after `history`,
-    which begins with this sequence."""
-    log = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=first)]
-    for ranking_id in board.rankings:
-        give_sums(board, ranking_id, sums_of(log, what_counts(board, ranking_id, None)))
-    return board
+def with_sums(board: Board, history: Iterable[Event]) -> SummedBoard:
+    """The board, with sums as they are read from the log after `history`."""
+    log = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=1)]
+    sums = {one: sums_of(log, what_counts(board, one, None)) for one in board.rankings}
+    return SummedBoard(**msgspec.structs.asdict(board), sums=sums)
+
+
+def counted_of(board: SummedBoard, ranking_id: RankingId) -> Counted:
+    """The source of the values of a ranking's criteria."""
+    return Counted(board, board.rankings[ranking_id], board.sums[ranking_id])
 
 
 def passage_of(board: Board, after: Sequence, run: Iterable[Recorded], ranking_id: RankingId, at: int) -> Passage:

@@ -11,7 +11,7 @@ from api.desk.evidence import Evidence, LookUp
 from api.desk.quotas import Limit
 from api.desk.remembered import Refusals
 from engine.domain.commands import Command
-from engine.domain.counting import ExpiryTimes, LacksResults
+from engine.domain.counting import Known, LacksResults
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown
 from engine.domain.events import Event
 from engine.domain.expirations import say_totals
@@ -95,7 +95,7 @@ class Case(Struct, eq=False, kw_only=True):
             if self.evidence is not None:
                 self.events = self.evidence.decide()
             elif live.expires:
-                self.events = decide(live.board, self.command, ExpiryTimes(now=live.boundaries[0]))
+                self.events = decide(live.board, self.command, Known(results=live.results, now=live.expired_by))
             else:
                 self.events = decide(live.board, self.command)
                 return None

@@ -170,14 +170,16 @@ class Desk:
         """Returns the events that `command` would lead to now; records nothing. Raises a Refusal as `submit` does."""
         tries = Tries()
         with closing(evidence_of_previewed(live, command)) as evidence:
-            await evidence.look_up(self.live_pool)
-            await self.live_pool.make_current(live)
             while True:
+                if not evidence.is_current:
+                    await evidence.look_up(self.live_pool)
+                await self.live_pool.make_current(live)
                 try:
-                    return evidence.decide()
+                    if evidence.is_current:
+                        return evidence.decide()
                 except LacksResults as lack:
                     await read_results(self.live_pool, live, lack.ranking_ids)
-                    tries.again()
+                tries.again()
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from typing import Final, get_args
 
 from msgspec import UNSET
@@ -25,13 +26,14 @@ from engine.domain.commands import (
     Revalue,
     ReversePoints,
 )
-from engine.domain.counting import ExpiryTimes
+from engine.domain.counting import Known
 from engine.domain.events import Event
 from engine.domain.judging import decide
 from engine.domain.terms import Sequence
 from projections.board.publication import NextRevealSearch
-from projections.live.caused import CausedPointsFollower
-from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
+from projections.live.caused import read_caused, update_of_caused
+from projections.live.due import DuePoints, read_redated, read_reopened, update_of_redated, update_of_reopened
+from projections.live.kept import Kept
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
@@ -99,8 +101,8 @@ class _Revaluing(Evidence):
     def _decided(self, command: Previewed, recorded_at: Mapping[Sequence, datetime]) -> tuple[Event, ...]:
         """The command's events. `recorded_at`: when the points were, which matters where points expire."""
         live = self._live
-        times = ExpiryTimes(now=live.boundaries[0], recorded_at=recorded_at) if live.expires else None
-        return decide(live.board, command, times)
+        known = Known(results=live.results, now=live.expired_by, recorded_at=recorded_at)
+        return decide(live.board, command, known)
 
 
 class NamedPoints(_Revaluing):
@@ -135,22 +137,23 @@ class CompetitionPoints(_Revaluing):
     def __init__(self, live: LiveTournament, command: Revalue) -> None:
         super().__init__(live)
         self._command = command
-        self._points = CausedPointsFollower(live, command.competition_id)
+        self._points = live.keep(Kept(partial(update_of_caused, command.competition_id)))
 
     @property
     def is_current(self) -> bool:
-        return self._points.is_read
+        return self._points.value is not None
 
     async def look_up(self, live_pool: LivePool) -> None:
-        await self._points.look_up(live_pool)
+        await self._points.look_up(partial(read_caused, live_pool, self._live, self._command.competition_id))
 
     def decide(self) -> tuple[Event, ...]:
-        caused = self._points.caused
+        caused = self._points.value
+        assert caused is not None
         its = caused.of(self._command.competition_id)
         return self._decided(replace(self._command, caused=its), caused.recorded_at)
 
     def close(self) -> None:
-        self._points.close()
+        self._live.let_go(self._points)
 
 
 class PublicEnds(Evidence):
@@ -203,32 +206,36 @@ class PointsAtAnotherDate(Evidence):
     def __init__(self, live: LiveTournament, command: ChangeCompetition | ReopenRanking) -> None:
         super().__init__(live)
         self._command = command
-        self._points: RedatedPoints | ReopenedPoints | None = None
+        self._until: datetime | None = None  # what is due by then has expired
+        if isinstance(command, ReopenRanking):
+            self._points = live.keep(Kept(partial(update_of_reopened, command.ranking_id)))
+        else:
+            self._points = live.keep(Kept(partial(update_of_redated, command.competition_id)))
 
     @property
     def is_current(self) -> bool:
-        return not self._live.expires or (self._points is not None and self._points.is_current)
+        return not self._live.expires or (self._points.value is not None and self._until == self._live.boundaries[0])
 
     async def look_up(self, live_pool: LivePool) -> None:
-        self.close()
-        self._points = _points_with(self._live, self._command)
-        await self._points.look_up(live_pool)
+        if self._until != self._live.boundaries[0]:
+            self._points.clear()
+        until = self._until = self._live.boundaries[0]
+        command, of = self._command, (live_pool, self._live)
+        if isinstance(command, ReopenRanking):
+            await self._points.look_up(partial(read_reopened, *of, command.ranking_id, until))
+        else:
+            assert command.started_at is not UNSET
+            await self._points.look_up(partial(read_redated, *of, command.competition_id, command.started_at, until))
         self.exact = True
 
     def decide(self) -> tuple[Event, ...]:
-        events = decide(self._live.board, self._command)
-        return (*events, *self._points.events) if self._live.expires and self._points is not None else events
+        live, events = self._live, decide(self._live.board, self._command)
+        if not live.expires or self._points.value is None:
+            return events
+        return *events, *self._points.value.events(live.results)
 
     def close(self) -> None:
-        if self._points is not None:
-            self._points.close()
-
-
-def _points_with(live: LiveTournament, command: ChangeCompetition | ReopenRanking) -> RedatedPoints | ReopenedPoints:
-    if isinstance(command, ReopenRanking):
-        return ReopenedPoints(live, command.ranking_id)
-    assert command.started_at is not UNSET
-    return RedatedPoints(live, command.competition_id, command.started_at)
+        self._live.let_go(self._points)
 
 
 class PointsDue(Evidence):

@@ -19,7 +19,7 @@ from api.desk.desk import Desk
 from api.desk.fingerprints import fingerprint
 from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
 from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
-from engine.domain.counting import Caused, ExpiryTimes, LacksResults, TotalOf, totals_of_named
+from engine.domain.counting import Caused, Known, LacksResults, TotalOf, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
 from engine.domain.events import Event, Points, Recorded
 from engine.domain.judging import decide
@@ -182,14 +182,14 @@ def _foreseen(
             named |= {(line.unity_id, line.competitor_id): its.ranking_id for line in its.results}
             rankings.add(its.ranking_id)
         yield
-    times = ExpiryTimes(now=live.boundaries[0], recorded_at=recorded_at) if live.expires else None
+    known = Known(results=live.results, now=live.expired_by, recorded_at=recorded_at)
     decided: list[Event] = []
     for command in commands:
-        decided += decide(board, command, times)
+        decided += decide(board, command, known)
         yield
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
     after = {one: rule_of(board, one).undoing(sequences, undone=True) for one in rankings}
-    totals = yield from totals_of_named(board, named, after, None, {})
+    totals = yield from totals_of_named(live.results, named, after, None, {})
     for number, event in enumerate(decided):
         if isinstance(event, Points) and event.totals:
             its_totals = tuple([totals[one.unity_id, one.competitor_id] for one in event.totals])

@@ -198,9 +198,9 @@ class Database:
         async with (await self.by_node(tournament_id)).connection() as connection:
             yield connection
 
-    def kept(self) -> "Kept":
+    def kept(self) -> "KeptConnection":
         """A connection for a caller that asks often."""
-        return Kept(self)
+        return KeptConnection(self)
 
     def show_use(self) -> None:
         """Sets the gauges of the connections, those to nodes included."""
@@ -317,7 +317,7 @@ class NodeDatabase(Database):
     def straight(self) -> Database:
         return self._straight
 
-    def kept(self) -> "Kept":
+    def kept(self) -> "KeptConnection":
         return _KeptAtNode(self)
 
     def use(self) -> tuple[int, int, int]:
@@ -361,7 +361,7 @@ class _Straight(Database):
             yield connection
 
 
-class Kept:
+class KeptConnection:
     """One connection for a caller that asks often, one thing at a time: taking one from the pool and giving it back
     takes as long as a small query. As a context it acts as `Database.raw_connection`, with the same connection each
     time; a lost one is replaced. `close` gives it back.
@@ -399,8 +399,9 @@ class Kept:
             self.warnings[:] = [warning]
 
 
-class _KeptAtNode(Kept):
-    """As Kept, by way of a node. A connection that goes around is given back when the node is no longer avoided."""
+class _KeptAtNode(KeptConnection):
+    """As KeptConnection, by way of a node. A connection that goes around is given back when the node is no longer
+    avoided."""
 
     _goes_around = False
 

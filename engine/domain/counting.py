@@ -5,7 +5,7 @@ Pure.
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -18,16 +18,27 @@ from engine.domain.steps import Steps
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
 
-class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """What judging needs if points expire. `now`: in the state, everything due by then has expired. `recorded_at`: of
-    the points that the command may make count or stop counting, by sequence."""
+class KnownResults(Protocol):
+    """The results of those rankings of which they have been read; None: they have not."""
 
-    now: datetime
+    def get(self, ranking_id: RankingId, /) -> ResultsState | None: ...
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What judging may need to know besides the state. `now`: in the state, everything due by then has expired; None:
+    no points expire. `recorded_at`: of the points that the command may make count or stop counting, by sequence, where
+    points expire."""
+
+    results: KnownResults = msgspec.field(default_factory=dict[RankingId, ResultsState])
+    now: datetime | None = None
     recorded_at: Mapping[Sequence, datetime] = {}
 
 
+NOTHING_KNOWN: Final = Known()
+
+
 class LacksResults(Exception):
-    """The `results` of these rankings must be read before the command can be judged."""
+    """The results of these rankings must be read before the command can be judged."""
 
     def __init__(self, ranking_ids: Iterable[RankingId]) -> None:
         super().__init__()
@@ -78,15 +89,14 @@ class Turned(msgspec.Struct, frozen=True):
         return part_of(self.points, self.lines)
 
 
-def turned_by(rule: Rule, sequence: Sequence, points: events.PointsAdded, times: ExpiryTimes | None) -> Turned:
-    """The lines of these points that count by the rule. `times` None: no points expire."""
-    if times is None:
-        return Turned(sequence, points, [*rule.lines(sequence, _ANY_TIME, points)])
-    return Turned(sequence, points, [*rule.lines(sequence, times.recorded_at[sequence], points, times.now)])
+def turned_by(rule: Rule, sequence: Sequence, points: events.PointsAdded, known: Known) -> Turned:
+    """The lines of these points that count by the rule."""
+    recorded_at = _ANY_TIME if known.now is None else known.recorded_at[sequence]
+    return Turned(sequence, points, [*rule.lines(sequence, recorded_at, points, known.now)])
 
 
 def totals_after(
-    state: State, turned: Iterable[Turned], rules: Mapping[RankingId, Rule], *, starting: bool
+    results: KnownResults, turned: Iterable[Turned], rules: Mapping[RankingId, Rule], *, starting: bool
 ) -> Steps[TotalsOfResults]:
     """The totals of all competitors with a result among these lines, by the `rules` that hold afterwards. `starting`:
     they start to count. Raises LacksResults."""
@@ -99,7 +109,7 @@ def totals_after(
                 if starting:
                     give_back(given_back, one.sequence, line)
         yield
-    return (yield from totals_of_named(state, named, rules, None, given_back))
+    return (yield from totals_of_named(results, named, rules, None, given_back))
 
 
 def give_back(given_back: GivenBack, sequence: Sequence, line: Line) -> None:
@@ -109,7 +119,7 @@ def give_back(given_back: GivenBack, sequence: Sequence, line: Line) -> None:
 
 
 def totals_of_named(
-    state: State,
+    known: KnownResults,
     named: Mapping[TotalOf, RankingId],
     rules: Mapping[RankingId, Rule],
     now: datetime | None,
@@ -118,7 +128,7 @@ def totals_of_named(
     """The totals of these competitors and unities in their rankings, by the `rules` that hold afterwards. `now`: the
     time up to which results have expired then; None: none expires by the change. `given_back`: results that count
     afterwards but not now. Raises LacksResults."""
-    results = {one: state.rankings[one].results for one in named.values()}
+    results = {one: known.get(one) for one in named.values()}
     if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
         raise LacksResults(missing)
     totals = {}

@@ -8,7 +8,15 @@ from datetime import datetime
 from typing import Final
 
 from engine.domain import events
-from engine.domain.counting import ExpiryTimes, GivenBack, TotalOf, closed_among, give_back, totals_of_named
+from engine.domain.counting import (
+    GivenBack,
+    Known,
+    KnownResults,
+    TotalOf,
+    closed_among,
+    give_back,
+    totals_of_named,
+)
 from engine.domain.errors import Conflict
 from engine.domain.events import Delta, Event, Recorded
 from engine.domain.lines import Line, Rule, declared_date, rule_of
@@ -20,12 +28,12 @@ _NOT_RECORDED: Final = Sequence(0)
 
 
 def expired_at_once(
-    state: State, competition_id: CompetitionId | None, added: Iterable[Event], times: ExpiryTimes
+    state: State, competition_id: CompetitionId | None, added: Iterable[Event], known: Known
 ) -> tuple[Event, ...]:
     """The expiry of those added points that have already expired."""
-    if declared_date(state, competition_id) is None:
+    if known.now is None or declared_date(state, competition_id) is None:
         return ()
-    return finished(_at_once(state, added, times.now).decided(times.now, None))
+    return finished(_at_once(state, added, known.now).decided(known.results, known.now, None))
 
 
 def say_totals(decided: Iterable[Event]) -> bool:
@@ -78,9 +86,9 @@ class Expiration:
         """The lines of the events."""
         return finished(self._sums.lines())
 
-    def decided(self) -> Steps[tuple[Event, ...]]:
+    def decided(self, known: KnownResults) -> Steps[tuple[Event, ...]]:
         """The events. Raises LacksResults."""
-        return self._sums.decided(self._until, self._until)
+        return self._sums.decided(known, self._until, self._until)
 
 
 class Redating:
@@ -119,9 +127,9 @@ class Redating:
         """The lines of the events."""
         return finished(self._sums.lines())
 
-    def decided(self) -> Steps[tuple[Event, ...]]:
+    def decided(self, known: KnownResults) -> Steps[tuple[Event, ...]]:
         """The events. Raises LacksResults."""
-        return self._sums.decided(self._now, self._now)
+        return self._sums.decided(known, self._now, self._now)
 
 
 LinesByRanking = dict[RankingId, tuple[tuple[Delta, ...], list[TotalOf]]]
@@ -168,11 +176,11 @@ class _Sums:
         else:
             sums[named] = sums.get(named, 0) + sign * line.delta.amount
 
-    def decided(self, boundary: datetime, now: datetime | None) -> Steps[tuple[Event, ...]]:
+    def decided(self, known: KnownResults, boundary: datetime, now: datetime | None) -> Steps[tuple[Event, ...]]:
         """One PointsExpired for each ranking. `now`: the time up to which results have expired afterwards; None: only
         the added ones have. Raises LacksResults."""
         rules = {one: rule if self._after is None else self._after(rule) for one, rule in self._rules.items()}
-        after = yield from totals_of_named(self._state, self._of_results, rules, now, self._given_back)
+        after = yield from totals_of_named(known, self._of_results, rules, now, self._given_back)
         lines = yield from self.lines()
         expired = []
         for ranking_id, (deltas, named) in lines.items():

@@ -1,6 +1,6 @@
 """How commands are judged: the events that each leads to in the current state of a tournament.
 
-    decide(state, command, times) → events      raises a Refusal, IdTaken, or LacksResults
+    decide(state, command, known) → events      raises a Refusal, IdTaken, or LacksResults
 
 Pure: a function of its arguments only. It reads only the parts of the state that the protocols in `state.py` name.
 `faults.py` finds faults of fields, and `counting.py` decides which points count. `reversals.py` and `expirations.py`
@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.counting import ExpiryTimes
+from engine.domain.counting import NOTHING_KNOWN, Known
 from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result, Scored
 from engine.domain.expirations import expired_at_once
@@ -69,32 +69,32 @@ _T = TypeVar("_T")
 _N = TypeVar("_N", str, str | None, str | UnsetType)
 
 
-def decide(state: State, command: Command, times: ExpiryTimes | None = None) -> tuple[Event, ...]:
-    """The events that `command` leads to in `state`: all of them are recorded, or none. `times`: where points expire,
-    those that the command expires, or makes count again, are among them; None: none expire. (What expires with another
-    date or a reopening may be much, so `projections/live/due.py` sums it before.)
+def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tuple[Event, ...]:
+    """The events that `command` leads to in `state`: all of them are recorded, or none. Where points expire, those that
+    the command expires, or makes count again, are among them. (What expires with another date or a reopening may be
+    much, so `projections/live/due.py` sums it before.)
 
     Raises NotFound if it addresses something that does not exist; Conflict if the current state forbids it: whether a
     ranking is open, closed or hidden, a competition voided, points undone, or the tournament published or frozen;
     Forbidden if it is about the event of another sender; Unacceptable with every fault of its fields, or if it would
     exceed a limit; IdTaken if an id that it carries exists already; LacksResults if results must be read first.
     """
-    if times is not None and isinstance(command, commands.AddPoints | commands.AddPointsToRankings):
+    if known.now is not None and isinstance(command, commands.AddPoints | commands.AddPointsToRankings):
         added = decide(state, command)
-        return *added, *expired_at_once(state, command.competition_id, added, times)
+        return *added, *expired_at_once(state, command.competition_id, added, known)
     match command:
         case commands.AddPoints():
             return (_add_points(state, command),)
         case commands.AddPointsToRankings():
             return _add_points_to_rankings(state, command)
         case commands.VoidCompetition():
-            return void_competition(state, command, times)
+            return void_competition(state, command, known)
         case commands.UnvoidCompetition():
-            return unvoid_competition(state, command, times)
+            return unvoid_competition(state, command, known)
         case commands.StrikeCompetitors() | commands.UnstrikeCompetitors():
-            return strike_competitors(state, command, times)
+            return strike_competitors(state, command, known)
         case commands.ReversePoints():
-            return reverse_points(state, command, times)
+            return reverse_points(state, command, known)
         case commands.RegisterCompetitors():
             return _register_competitors(state, command)
         case commands.AddCompetitions():

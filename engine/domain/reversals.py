@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from engine.domain import commands, events
 from engine.domain.counting import (
-    ExpiryTimes,
+    NOTHING_KNOWN,
+    Known,
     Turned,
     closed_among,
     signed,
@@ -25,14 +26,14 @@ from engine.domain.terms import PARTICIPANTS_MAX, REVERSED_LINES_MAX, UNDONE_MAX
 
 
 def void_competition(
-    state: State, command: commands.VoidCompetition, times: ExpiryTimes | None = None
+    state: State, command: commands.VoidCompetition, known: Known = NOTHING_KNOWN
 ) -> tuple[Event, ...]:
     if existing(state.competitions, "competition", command.competition_id).voided_at is not None:
         raise Conflict(f"Competition {command.competition_id} is already voided.")
     if command.only is not None and holds_others(state, command):
         raise Conflict(f"Competition {command.competition_id} has points from elsewhere.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
-    return voided, *_reversals(state, command.competition_id, command.caused, times, takes_back=True)
+    return voided, *_reversals(state, command.competition_id, command.caused, known, takes_back=True)
 
 
 def holds_others(state: State, command: commands.VoidCompetition) -> bool:
@@ -45,16 +46,16 @@ def holds_others(state: State, command: commands.VoidCompetition) -> bool:
 
 
 def unvoid_competition(
-    state: State, command: commands.UnvoidCompetition, times: ExpiryTimes | None = None
+    state: State, command: commands.UnvoidCompetition, known: Known = NOTHING_KNOWN
 ) -> tuple[Event, ...]:
     if existing(state.competitions, "competition", command.competition_id).voided_at is None:
         raise Conflict(f"Competition {command.competition_id} is not voided.")
     unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
-    return unvoided, *_reversals(state, command.competition_id, command.caused, times, takes_back=False)
+    return unvoided, *_reversals(state, command.competition_id, command.caused, known, takes_back=False)
 
 
 def strike_competitors(
-    state: State, command: commands.StrikeCompetitors | commands.UnstrikeCompetitors, times: ExpiryTimes | None = None
+    state: State, command: commands.StrikeCompetitors | commands.UnstrikeCompetitors, known: Known = NOTHING_KNOWN
 ) -> tuple[Event, ...]:
     competition_id, strike = command.competition_id, isinstance(command, commands.StrikeCompetitors)
     competition = existing(state.competitions, "competition", competition_id)
@@ -73,14 +74,14 @@ def strike_competitors(
     if competition.voided_at is not None:
         return (fact,)
     only = command.competitors
-    return fact, *_reversals(state, competition_id, command.caused, times, takes_back=strike, only=only, struck=strike)
+    return fact, *_reversals(state, competition_id, command.caused, known, takes_back=strike, only=only, struck=strike)
 
 
 def _reversals(
     state: State,
     competition_id: CompetitionId,
     caused: commands.CausedPoints | None,
-    times: ExpiryTimes | None,
+    known: Known,
     *,
     takes_back: bool,
     only: Iterable[CompetitorId] | None = None,
@@ -100,7 +101,7 @@ def _reversals(
         after = {one: rule.striking(competition_id, competitors, struck=takes_back) for one, rule in before.items()}
     rules, reversed_ = before if takes_back else after, list[Turned]()
     for sequence, points in caused.items():
-        turned = turned_by(rules[points.ranking_id], sequence, points, times)
+        turned = turned_by(rules[points.ranking_id], sequence, points, known)
         lines = [line for line in turned.lines if competitors is None or line.delta.competitor_id in competitors]
         if lines:
             reversed_.append(Turned(sequence, points, lines))
@@ -111,7 +112,7 @@ def _reversals(
             f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
             "more than can be reversed at once."
         )
-    totals = finished(totals_after(state, reversed_, after, starting=not takes_back))
+    totals = finished(totals_after(known.results, reversed_, after, starting=not takes_back))
     return [
         events.PointsReversed(
             ranking_id=one.points.ranking_id,
@@ -125,9 +126,7 @@ def _reversals(
     ]
 
 
-def reverse_points(
-    state: State, command: commands.ReversePoints, times: ExpiryTimes | None = None
-) -> tuple[Event, ...]:
+def reverse_points(state: State, command: commands.ReversePoints, known: Known = NOTHING_KNOWN) -> tuple[Event, ...]:
     existing(state.rankings, "ranking", command.ranking_id)
     undo, roots = _undo_or_redo(state, command)
     if closed := closed_among(state, [points.ranking_id for points in roots.values()]):
@@ -136,8 +135,8 @@ def reverse_points(
     before = {one: rule_of(state, one) for one in {points.ranking_id for points in roots.values()}}
     after = {one: rule.undoing(roots, undone=undo) for one, rule in before.items()}
     rules = before if undo else after
-    turned = [turned_by(rules[points.ranking_id], sequence, points, times) for sequence, points in roots.items()]
-    totals = finished(totals_after(state, turned, after, starting=not undo))
+    turned = [turned_by(rules[points.ranking_id], sequence, points, known) for sequence, points in roots.items()]
+    totals = finished(totals_after(known.results, turned, after, starting=not undo))
     for one in sorted(turned, key=lambda one: one.points.ranking_id != command.ranking_id):
         ranking_id = one.points.ranking_id
         if undo and len(state.rankings[ranking_id].undone) >= UNDONE_MAX:

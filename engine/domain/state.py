@@ -58,8 +58,9 @@ ResultLine = tuple[Sequence, int, int]
 
 
 class ResultsState(Protocol):
-    """The results of a ranking. `of` returns those of a competitor in a unity, with the lines `given_back`. The first
-    one that counts is the total. Results that do not count may be missing."""
+    """The results of a ranking, which no state keeps: they are read from the log when they are needed. `of` returns
+    those of a competitor in a unity, with the lines `given_back`. The first one that counts is the total. Results that
+    do not count may be missing."""
 
     def of(
         self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[ResultLine] = ()
@@ -73,10 +74,9 @@ class ParticipantsState(Collection[CompetitorId], Protocol):
 
 
 class RankingState(Protocol):
-    """`closed_at` is None while the ranking is open. `unities` has
-    the main one first. `undone` maps each event whose points are undone to the event that undid it. `of_results`: the
-    unities that count results. `results`: their results; None: read them from the log first. `special`: the unities
-    that count results, and those whose points expire."""
+    """`closed_at` is None while the ranking is open. `unities` has the main one first. `undone` maps each event whose
+    points are undone to the event that undid it. `of_results`: the unities that count results. `special`: these, and
+    those whose points expire."""
 
     @property
     def closed_at(self) -> datetime | None: ...
@@ -88,8 +88,6 @@ class RankingState(Protocol):
     def undone(self) -> Mapping[Sequence, Sequence]: ...
     @property
     def of_results(self) -> Collection[UnityId]: ...
-    @property
-    def results(self) -> ResultsState | None: ...
     @property
     def special(self) -> Collection[UnityId]: ...
 

@@ -31,7 +31,7 @@ import asyncpg
 import structlog
 from asyncpg import Connection
 
-from engine.database.pool import DATABASE_TROUBLE, NODE_TASK, Database, Kept, is_lost, is_of_lost_node
+from engine.database.pool import DATABASE_TROUBLE, NODE_TASK, Database, KeptConnection, is_lost, is_of_lost_node
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.domain.terms import TournamentId
 from engine.log import appending, clock
@@ -207,7 +207,7 @@ class _Sending:
             await kept.close()
 
     async def _append_together(
-        self, batch: list[tuple[Source, Block]], requests: int, kept: Kept
+        self, batch: list[tuple[Source, Block]], requests: int, kept: KeptConnection
     ) -> list[tuple[Source, Block, bool]]:
         """Appends in one commit, without waiting for a lock. Returns the blocks that must be sent alone, and whether
         each may have been applied. `requests`: their total number."""

@@ -23,7 +23,7 @@ from engine.process.time_slices import all_of, in_chunks, in_time_slices
 from projections.answers.around import COMPETITIONS_LOOKED_AT_MAX, Around, ShownCompetitions, last_by_date
 from projections.answers.boards import BoardAt, PastBoardAt, board_at
 from projections.answers.classification import shown_values
-from projections.answers.expiring import CountingLines
+from projections.answers.expiring import read_of_lines
 from projections.answers.lookup import unity_of
 from projections.answers.names import NamesById
 from projections.answers.passages import has_timeline, is_folded
@@ -39,7 +39,6 @@ from projections.board.selection import Selection
 from projections.board.standing import Standing
 from projections.board.sub_table import SubTable, TableLines, WholeLines
 from projections.columns.packed import WALK_CHUNK_ITEMS
-from projections.live.tries import Tries
 from projections.past import folds, searches
 from projections.past.losses import Losses
 from projections.past.moments import AtSequence
@@ -379,29 +378,27 @@ class _Table:
     async def _defended(self, competitor_ids: Items[CompetitorId]) -> Mapping[CompetitorId, int] | None:
         """The points that competitors lose within DEFENDED. None: the table is a past one, the unity's points do not
         expire, it counts results, or too much would have to be read."""
-        live, ranking_id, tries = self._view.live, self._ranking_id, Tries()
-        if not self._at.is_present:
+        live, ranking_id = self._view.live, self._ranking_id
+        ranking = live.board.rankings[ranking_id]
+        unity_id = self._asked.unity_id or in_force(ranking)[0].unity_id
+        unity = ranking.unities[unity_id]
+        if not self._at.is_present or unity.expiry is None or unity.counts is not Counts.SUM:
             return None
-        while True:
-            board = live.board
-            ranking, expired_by = board.rankings[ranking_id], live.expired_by
-            unity_id = self._asked.unity_id or in_force(ranking)[0].unity_id
-            unity = ranking.unities[unity_id]
-            if unity.expiry is None or unity.counts is not Counts.SUM or expired_by is None:
-                return None
-            rule = rule_of(board, ranking_id)
+
+        async def read() -> Mapping[CompetitorId, int]:
+            board, expired_by = live.board, live.boundaries[0]
+            rule, unity = rule_of(board, ranking_id), board.rankings[ranking_id].unities[unity_id]
             now, until = rule.by(expired_by), rule.by(expired_by + DEFENDED)
             totals = {one: unity.totals.get(one) for one in competitor_ids}
             losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
-            with CountingLines(live, ranking_id) as lines:
-                try:
-                    asked = live.tournament_id, board, losses, live.head.sequence, DEFENDED_EVENTS_MAX
-                    await folds.follow_losses(self._view.past, *asked)
-                except TooMuchWork:
-                    return None
-            if not lines.have_changed:
-                return {one: totals[one] - left for one, left in losses.totals.items()}
-            tries.again()
+            asked = live.tournament_id, board, losses, live.head.sequence, DEFENDED_EVENTS_MAX
+            await folds.follow_losses(self._view.past, *asked)
+            return {one: totals[one] - left for one, left in losses.totals.items()}
+
+        try:
+            return await read_of_lines(live, ranking_id, read)
+        except TooMuchWork:
+            return None
 
     # ── Form ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -409,11 +406,11 @@ class _Table:
         """Gives the board the sums in which recent results are looked up, unless it is a past board after many
         events."""
         if self._at.is_present or sequence <= FORM_EVENTS_MAX:
-            await self._at.sums(self._ranking_id)
+            await self._at.know_sums(self._ranking_id)
 
     async def _forms(self, competitor_ids: Items[CompetitorId]) -> Mapping[CompetitorId, list[CompetitionSum]]:
         """The recent results in the unity shown."""
-        unity_id, sums = self._unity_id, self._ranking.competition_sums
+        unity_id, sums = self._unity_id, self._at.sums(self._ranking_id)
         if sums is None or looked_at(sums, unity_id, competitor_ids) > FORM_SUMS_SHOWN_MAX:
             return {}
         return await in_time_slices(forms(self._board, sums, unity_id, competitor_ids, FORM_LAST))
@@ -421,7 +418,7 @@ class _Table:
     def _gained(
         self, last: LastCompetition | None, competitor_ids: Iterable[CompetitorId]
     ) -> Mapping[CompetitorId, int | None]:
-        sums, unity_id = self._ranking.competition_sums, self._unity_id
+        sums, unity_id = self._at.sums(self._ranking_id), self._unity_id
         if not self._asked.form or last is None or sums is None or unity_id in self._ranking.of_results:
             return {}
         return {one: sums.sum(unity_id, one, last.competition_id) for one in competitor_ids}
@@ -438,7 +435,7 @@ class _Table:
         return None if last is None else LastCompetition(last, Sequence(0))
 
     async def _last_by_date(self) -> CompetitionId | None:
-        sums = self._ranking.competition_sums
+        sums = self._at.sums(self._ranking_id)
         if sums is None:
             return None
         given = self._board.competitions.held([*sums.given])
@@ -525,7 +522,7 @@ class _Table:
         """The competitions around the moment, with their points in the unity shown. Empty if the log would have to be
         read for them."""
         view, board, ranking = self._view, self._board, self._ranking
-        sums = ranking.competition_sums
+        sums = self._at.sums(self._ranking_id)
         if not self._asked.form or sums is None:
             return ShownCompetitions()
         around, number = Around(board, ranking, sums, view.hidden, self._asked.on), len(board.competitions)

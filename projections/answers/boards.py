@@ -11,7 +11,7 @@ from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
 from projections.answers.view import View
 from projections.board.board import Board
-from projections.board.classification import lacks_sums
+from projections.board.classification import needs_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums
 from projections.board.order import OrderedLines
@@ -67,9 +67,13 @@ class BoardAt(ABC):
         """The competitors that have this tag."""
 
     @abstractmethod
-    async def sums(self, ranking_id: RankingId) -> CompetitionSums | None:
-        """What competitors got in each competition. None: events that were folded meanwhile took them away. Raises as
-        `Past`."""
+    async def know_sums(self, ranking_id: RankingId) -> None:
+        """Looks up what competitors got in each competition. Raises as `Past`."""
+
+    @abstractmethod
+    def sums(self, ranking_id: RankingId) -> CompetitionSums | None:
+        """What competitors got in each competition. None: it is not known, because nobody looked it up, or because of
+        an event that was folded since."""
 
     @abstractmethod
     async def settle(self) -> None:
@@ -109,14 +113,16 @@ class _Present(BoardAt):
         return await self.view.live.orders.of(ranking_id, unity_id)
 
     def classified(self, ranking_id: RankingId) -> AbstractAsyncContextManager[ClassifiedLines]:
-        return self.view.live.classifications.lines(ranking_id, self.view.read_sums)
+        return self.view.live.classifications.lines(ranking_id, self.view.know_sums)
 
     async def with_tag(self, tag: str) -> Selection:
         return await self.view.live.selections.of(CompetitorFilter(tag=tag), self.view.time_slices)
 
-    async def sums(self, ranking_id: RankingId) -> CompetitionSums | None:
-        await self.view.live.followed_sums.follow(ranking_id, self.view.read_sums)
-        return self.board.rankings[ranking_id].competition_sums
+    async def know_sums(self, ranking_id: RankingId) -> None:
+        await self.view.know_sums(ranking_id)
+
+    def sums(self, ranking_id: RankingId) -> CompetitionSums | None:
+        return self.view.live.sums.get(ranking_id)
 
     async def settle(self) -> None:
         await self.view.live.nested_sets.settle()
@@ -132,6 +138,7 @@ class PastBoardAt(BoardAt):
         self.view, self.then = view, then
         self.board, self.clock = then.board, then.clock
         self.nested_sets = NestedSets(then)
+        self._sums: dict[RankingId, CompetitionSums] = {}
 
     @property
     def head(self) -> Head:
@@ -146,19 +153,22 @@ class PastBoardAt(BoardAt):
 
     @asynccontextmanager
     async def classified(self, ranking_id: RankingId) -> AsyncIterator[ClassifiedLines]:
-        if lacks_sums(self.board.rankings[ranking_id]):
-            await self.sums(ranking_id)
-        yield await in_time_slices(ClassifiedLines.in_steps(self.board, self.board.rankings[ranking_id]))
+        ranking = self.board.rankings[ranking_id]
+        if needs_sums(ranking):
+            await self.know_sums(ranking_id)
+        yield await in_time_slices(ClassifiedLines.in_steps(self.board, ranking, self.sums(ranking_id)))
 
     async def with_tag(self, tag: str) -> Selection:
         selection = Selection(CompetitorFilter(tag=tag), self.board)
         await self.view.time_slices.work(selection.steps(0, None))
         return selection
 
-    async def sums(self, ranking_id: RankingId) -> CompetitionSums | None:
-        if self.board.rankings[ranking_id].competition_sums is None:
-            await self.view.give_sums_then(ranking_id, self.then)
-        return self.board.rankings[ranking_id].competition_sums
+    async def know_sums(self, ranking_id: RankingId) -> None:
+        if ranking_id not in self._sums:
+            self._sums[ranking_id] = await self.view.sums_then(ranking_id, self.then)
+
+    def sums(self, ranking_id: RankingId) -> CompetitionSums | None:
+        return self._sums.get(ranking_id)
 
     async def settle(self) -> None:
         await self.nested_sets.settle()

@@ -1,6 +1,8 @@
 """What competitors will lose when points expire: their points to defend."""
 
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -12,10 +14,12 @@ from projections.answers.lookup import unity_of
 from projections.answers.view import Question, View
 from projections.answers.windows import Window
 from projections.board.sub_table import UnityLines
+from projections.live.kept import Kept, ReadLog, Update, unfollowed
 from projections.live.tournament import LiveTournament
-from projections.live.tries import Tries
 from projections.past import folds
 from projections.past.losses import Losses
+
+_T = TypeVar("_T")
 
 
 class ExpiringLine(Struct, frozen=True):
@@ -49,13 +53,7 @@ class ExpiringQuestion(Window, Question[Expiring], frozen=True, kw_only=True):
     until: datetime
 
     async def answered(self, view: View) -> Expiring:
-        tries = Tries()
-        while True:
-            with CountingLines(view.live, self.ranking_id) as lines:
-                found = await self._found(view)
-            if not lines.have_changed:
-                return found
-            tries.again()
+        return await read_of_lines(view.live, self.ranking_id, lambda: self._found(view))
 
     async def _found(self, view: View) -> Expiring:
         live, ranking_id = view.live, self.ranking_id
@@ -90,24 +88,19 @@ class ExpiringQuestion(Window, Question[Expiring], frozen=True, kw_only=True):
         )
 
 
-class CountingLines:
-    """Detects whether the live folds an event within this context that changes which lines of a ranking count, or when
-    they took place."""
+async def read_of_lines(live: LiveTournament, ranking_id: RankingId, read: ReadLog[_T]) -> _T:
+    """What `read` returns; read again if an event that is folded meanwhile changes which lines of the ranking count, or
+    when they took place. Raises Overtaken, and the errors of `read`."""
+    kept = live.keep(Kept[_T](partial(_update_by, ranking_id)))
+    try:
+        return await kept.current(read)
+    finally:
+        live.let_go(kept)
 
-    def __init__(self, live: LiveTournament, ranking_id: RankingId) -> None:
-        self.have_changed = False
-        self._live, self._ranking_id = live, ranking_id
 
-    def __enter__(self) -> "CountingLines":
-        self._live.followers.append(self._follow)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.followers.remove(self._follow)
-
-    def _follow(self, recorded: Recorded) -> None:
-        event = recorded.event
-        if isinstance(event, Points) and root(recorded.sequence, event) != recorded.sequence:
-            self.have_changed |= event.ranking_id == self._ranking_id
-        else:
-            self.have_changed |= event.structural and "competition" in event.touches
+def _update_by(ranking_id: RankingId, recorded: Recorded) -> Update[object] | None:
+    event = recorded.event
+    if isinstance(event, Points):
+        is_reversal = event.ranking_id == ranking_id and root(recorded.sequence, event) != recorded.sequence
+        return unfollowed if is_reversal else None
+    return unfollowed if event.structural and "competition" in event.touches else None

@@ -32,8 +32,9 @@ from engine.domain.notation import Notation
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Reversal, Sender, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
-from projections.board.classification import Classified, lacks_sums
+from projections.board.classification import Classified, needs_sums
 from projections.board.classified_lines import ClassifiedLines
+from projections.board.competition_sums import CompetitionSums
 from projections.board.order import OrderedLines
 from projections.past.history import changes_order, reversal_of
 
@@ -152,18 +153,18 @@ class Explainer:
         return Place(order.position(order.line(self._her_id)), unity.notation.shown(unity.totals.get(self._her_id, 0)))
 
     @property
-    def lacks_sums(self) -> bool:
-        """Whether `neighbours` needs the ranking's sums of competitions first."""
+    def needs_sums(self) -> bool:
+        """Whether `neighbours` needs the ranking's sums of competitions."""
         ranking = self.board.rankings.get(self._ranking_id)
-        return ranking is not None and lacks_sums(ranking)
+        return ranking is not None and needs_sums(ranking)
 
-    def neighbours(self) -> Generator[None, None, ClassifiedNeighbours | None]:
+    def neighbours(self, sums: CompetitionSums | None) -> Generator[None, None, ClassifiedNeighbours | None]:
         """Her neighbours in the classification, in time slices; None: no classification is declared. Nothing may be
         folded meanwhile."""
         ranking = self.board.rankings.get(self._ranking_id)
         if ranking is None or not ranking.criteria:
             return None
-        lines = yield from ClassifiedLines.in_steps(self.board, ranking)
+        lines = yield from ClassifiedLines.in_steps(self.board, ranking, sums)
         try:
             return ClassifiedNeighbours(ranking.criteria, (yield from lines.around(self._her_id, 1)) or [])
         except TooMuchWork:

@@ -21,7 +21,7 @@ from projections.answers.explainer import (
     ExplanationStep,
     Place,
 )
-from projections.board.board import Board, give_sums
+from projections.board.board import Board
 from projections.past import folds, moments
 from projections.past.moments import AtSequence
 from projections.past.pages import SCANNED_EVENTS_MAX
@@ -96,10 +96,11 @@ async def explanation(
                 begin = _place(dropped.sequence, dropped.recorded_at, Place(dropped.position_after, dropped.total))
             if _is_full(steps, most):
                 break
-        if explainer.lacks_sums:
+        sums = None
+        if explainer.needs_sums:
             at = explainer.board, reached.sequence
-            give_sums(explainer.board, ranking_id, await folds.folded_sums_then(past, tournament_id, ranking_id, *at))
-        neighbours = await in_time_slices(explainer.neighbours())
+            sums = await folds.folded_sums_then(past, tournament_id, ranking_id, *at)
+        neighbours = await in_time_slices(explainer.neighbours(sums))
     following = reached.sequence if reached.sequence < end else None
     return Explained(begin, reached, steps, neighbours, (begin.sequence or None) if latest else following)
 

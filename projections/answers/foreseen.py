@@ -14,8 +14,8 @@ from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.view import Question, View
 from projections.board.board import Board, Competitor, what_counts
-from projections.board.classification import lacks_sums
-from projections.live.followed_sums import ReadSums
+from projections.board.classification import needs_sums
+from projections.live.sums import ReadSums
 from projections.live.tournament import LiveTournament
 from projections.past.comparison import (
     ClassifiedMove,
@@ -142,7 +142,7 @@ async def foreseen_comparisons(
     found: dict[RankingId, Comparison] = {}
     with ExitStack() as stack:
         declared = [r for r, ranking in before.items() if ranking.criteria]
-        lacking = {r for r in declared if lacks_sums(board.rankings[r])}
+        lacking = {r for r in declared if needs_sums(board.rankings[r]) and live.sums.get(r) is None}
         counts = {
             r: stack.enter_context(live.classifications.counts(r)) for r in declared
         }  # before other work continues
@@ -151,8 +151,8 @@ async def foreseen_comparisons(
             if (counted := counts.get(ranking_id)) is not None:
                 if ranking_id in lacking:
                     counted.give(await read(sequence, now_count[ranking_id]))
-                then = ForeseenCounts(board, counted, ranking, decided)
-                if lacks_sums(ranking):
+                then = ForeseenCounts(board, counted, ranking_id, ranking, decided)
+                if then.lacks_sums:
                     then.give(await read(sequence, what_will_count(ranking, decided, now_count[ranking_id])))
                 async with live.classifications.computing(ranking_id):
                     steps = classified_move_steps(before[ranking_id], ranking, counted, then)

@@ -56,10 +56,10 @@ class FormQuestion(PastWindow, Question[CompetitorForms], frozen=True, kw_only=T
         at, tries = await board_at(view, self.ranking_id, self.moment, self.on), Tries()
         unity_id = unity_of(at.board, self.ranking_id, self.unity_id)
         while True:
-            await at.sums(self.ranking_id)
+            await at.know_sums(self.ranking_id)
             order = await at.order(self.ranking_id, unity_id)
             ranking = at.board.rankings[self.ranking_id]
-            if (sums := ranking.competition_sums) is not None:
+            if (sums := at.sums(self.ranking_id)) is not None:
                 break
             tries.again()
         head, version, count = at.head, ranking.unities[unity_id].version, len(order)

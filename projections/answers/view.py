@@ -21,9 +21,10 @@ from projections.answers.lookup import competition_of, competitor_of, ranking_of
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity, listed_ranking, listed_unity
 from projections.answers.zones import with_days, zone_of
-from projections.board.board import Board, Competition, Competitor, give_sums
+from projections.board.board import Board, Competition, Competitor
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.publication import Publication
+from projections.live.sums import read_sums
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
 from projections.past.moments import AtVersion, Moment, PastBoard
@@ -147,13 +148,17 @@ class View(Struct):
         await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
         return sums
 
-    async def give_sums_then(self, ranking_id: RankingId, then: PastBoard) -> None:
-        """Gives the board what the competitors of a ranking had got in each competition. Raises as `Past`."""
+    async def know_sums(self, ranking_id: RankingId) -> None:
+        """As `read_sums` of `projections/live/sums.py`."""
+        await read_sums(self.live, ranking_id, self.read_sums)
+
+    async def sums_then(self, ranking_id: RankingId, then: PastBoard) -> CompetitionSums:
+        """What the competitors of a ranking had got in each competition. Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
         at = then.board, then.sequence, then.clock
         sums = await folds.sums_then(self._past, tournament_id, ranking_id, *at)
         await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
-        give_sums(then.board, ranking_id, sums)
+        return sums
 
     def rankings_in(self, board: Board) -> list[RankingId]:
         """The rankings that can be seen, in their order."""

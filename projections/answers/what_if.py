@@ -12,8 +12,8 @@ from engine.process.time_slices import in_time_slices
 from projections.answers.foreseen import ComparedRanking, compared
 from projections.answers.lookup import ranking_of
 from projections.answers.view import Question, View
-from projections.board.board import Board, folding, give_sums, what_counts
-from projections.board.classification import Counted, by_totals_alone, lacks_sums
+from projections.board.board import Board, folding, what_counts
+from projections.board.classification import Counted, needs_sums
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, copied, without
 from projections.past.world_clock import add_special, drop_totals
@@ -38,22 +38,22 @@ class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
         for competitor_id in self.competitors:
             view.competitor(competitor_id)
         before, head = copied(ranking), live.head.sequence
-        lacks, counts = lacks_sums(ranking), what_counts(live.board, ranking_id, live.expired_by)
+        counts = what_counts(live.board, ranking_id, live.expired_by)
+        is_lacking = needs_sums(ranking) and live.sums.get(ranking_id) is None
         with live.classifications.counts(ranking_id) as counted:
-            board = await self._replayed(view, head, counts)
+            board, sums = await self._replayed(view, head, counts)
             after = board.rankings[ranking_id]
             classified_moves: list[ClassifiedMove] | None = None
             if before.criteria and self.unity_id is None:
-                if lacks:
+                if is_lacking:
                     counted.give(await view.read_sums(head, counts))
-                steps = classified_move_steps(before, after, counted, Counted(board, after))
+                steps = classified_move_steps(before, after, counted, Counted(board, after, sums))
                 classified_moves = await in_time_slices(steps)
         (found,) = compared(live.board, {ranking_id: Comparison(before, after, classified_moves)}, self.unity_id)
         return found
 
-    async def _replayed(self, view: View, head: Sequence, counts: WhatCounts) -> Board:
-        """The board of the log up to `head` without these, with the ranking's sums of competitions if its criteria need
-        them. Raises as `Past`."""
+    async def _replayed(self, view: View, head: Sequence, counts: WhatCounts) -> tuple[Board, CompetitionSums]:
+        """The board of the log up to `head` without these, and the ranking's sums of competitions. Raises as `Past`."""
         tournament_id, ranking_id, time_slices = view.live.tournament_id, self.ranking_id, view.past.time_slices
         board, sums = Board(), CompetitionSums(counts.first)
         now = view.live.expired_by or datetime.max.replace(tzinfo=UTC)
@@ -68,9 +68,7 @@ class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
                 drop_totals(board, ranking_id, ranking.special)
                 async for events in view.past.chunks_read_ahead(tournament_id, Sequence(0), head):
                     await time_slices.each(lambda one: add_special(ranking, rule, one, now), self._left(events))
-        if not by_totals_alone(board.rankings[ranking_id].criteria):
-            give_sums(board, ranking_id, sums)
-        return board
+        return board, sums
 
     def _left(self, events: Iterable[Recorded]) -> list[Recorded]:
         """The events without these competitions and competitors."""

@@ -19,7 +19,7 @@ NUMBER. The place of a competitor, competition, ranking or unity in the order of
 PLACE. The place of a ranking in lists of rankings, from 1. It equals its number until an event orders the rankings.
 """
 
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from datetime import datetime
 from typing import Final, Protocol, TypeVar, assert_never
 
@@ -132,13 +132,10 @@ class Unity(UnityOptions, kw_only=True, frozen=False):  # type: ignore[misc] # a
 class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria`: the declared classification;
     empty: none. `undone` maps each event whose points are undone to the event that undid them, by sequence.
-    `of_results`: the unities that count results. `results`: kept current from the first time that a result stops
-    counting, until a date by which they expire changes; None: they must be read from the log. `special`: the unities
-    that count results, and those whose points expire. `competition_sums`: kept current from the first request for them,
-    until a change that they do not follow; None: they must be read from the log.
+    `of_results`: the unities that count results. `special`: these, and those whose points expire.
 
     A change replaces the ranking, so a reference kept across a fold still shows the old fields. But both share
-    `participants`, the dictionaries `unities` and `undone`, and `competition_sums`, which are changed in place.
+    `participants`, and the dictionaries `unities` and `undone`, which are changed in place.
     """
 
     number: int
@@ -150,10 +147,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
     unities: dict[UnityId, Unity]
     criteria: tuple[Criterion, ...] = ()
     undone: dict[Sequence, Sequence] = field(default_factory=dict)
-    competition_sums: CompetitionSums | None = None
     of_results: frozenset[UnityId] = frozenset()
     special: frozenset[UnityId] = frozenset()
-    results: Results | None = None
     updated_at: datetime
     revised: Sequence
 
@@ -230,13 +225,13 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     event = recorded.event
     match event:
         case events.PointsAdded():
-            add_points(board, recorded.sequence, event)
+            add_points(board, event)
             if event.results:
-                add_results(board, recorded.sequence, recorded.recorded_at, event)
+                add_results(board, event)
         case events.PointsReversed():
             reverse_points(board, recorded.sequence, event)
         case events.PointsExpired():
-            expire_points(board, recorded.sequence, event)
+            turn_points(board, event)
         case events.TournamentOpened() | events.TournamentRenamed():
             pass  # the log has the name (`name_at` in engine/log/reading.py)
         case events.EventSetAside() | events.Ignored():
@@ -358,14 +353,14 @@ def fold_all(
         event = recorded.event
         try:
             if type(event) is events.PointsAdded and not event.results:  # nearly always
-                add_points(board, recorded.sequence, event)
+                add_points(board, event)
             else:
                 fold(board, revisions, recorded)
         except Exception as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
 
 
-def add_points(board: Board, sequence: Sequence, event: events.Points) -> None:
+def add_points(board: Board, event: events.Points) -> None:
     """Folds points, as `fold` does. `board` needs only the ranking of `event`."""
     ranking = board.rankings[event.ranking_id]
     unities = ranking.unities
@@ -380,11 +375,9 @@ def add_points(board: Board, sequence: Sequence, event: events.Points) -> None:
             unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
         for unity_id in {delta.unity_id for delta in deltas}:
             unities[unity_id].version += 1
-    if ranking.competition_sums is not None:
-        ranking.competition_sums.count(sequence, event)
 
 
-def add_results(board: Board, sequence: Sequence, recorded_at: datetime, event: events.PointsAdded) -> None:
+def add_results(board: Board, event: events.PointsAdded) -> None:
     """Folds the results of points, as `fold` does after `add_points`."""
     ranking = board.rankings[event.ranking_id]
     for delta in event.results:
@@ -393,9 +386,6 @@ def add_results(board: Board, sequence: Sequence, recorded_at: datetime, event: 
         ranking.unities[event.results[0].unity_id].version += 1
     else:
         _raise_versions(ranking, event.deltas, event.results)
-    if ranking.results is not None:
-        took_place = declared_date(board, event.competition_id) or recorded_at
-        ranking.results.note(ranking.unities, sequence, recorded_at, event, took_place)
 
 
 def take_result(ranking: Ranking, result: events.Delta) -> None:
@@ -416,69 +406,23 @@ def _raise_versions(
 
 
 def reverse_points(board: Board, sequence: Sequence, event: events.PointsReversed) -> None:
-    """As `add_points`, for reversals. Drops the sums of competitions if the event undoes or redoes points, because they
-    leave out undone points, even as a sum of 0; if points of the ranking expire; and if a total changes that decides by
-    `first`."""
-    ranking = _give_totals(board, sequence, event)
-    if event.totals and ranking.results is not None:
-        ranking.results.turn(event.reverses, event.totals, counts=counts_after(board, event))
+    """As `add_points`, for reversals."""
+    turn_points(board, event)
+    undone = board.rankings[event.ranking_id].undone
     if event.undone:
-        ranking.undone[event.reverses] = sequence
+        undone[event.reverses] = sequence
     elif event.undone is not None:
-        ranking.undone.pop(event.reverses, None)
-    sums = ranking.competition_sums
-    if sums is not None and (
-        event.undone is not None
-        or ranking.expires
-        or any(line.unity_id in sums.first for line in events.changed_by(event))
-    ):
-        board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
+        undone.pop(event.reverses, None)
 
 
-def expire_points(board: Board, sequence: Sequence, event: events.PointsExpired) -> None:
-    """As `reverse_points`, for expiry. Drops the sums of competitions, because they leave out expired points."""
-    ranking = _give_totals(board, sequence, event)
-    if ranking.results is not None:
-        ranking.results.expire(event.boundary)
-    if ranking.competition_sums is not None:
-        board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
-
-
-def _give_totals(board: Board, sequence: Sequence, event: events.PointsReversed | events.PointsExpired) -> Ranking:
-    """Adds the deltas of the event, and replaces the totals that it names."""
-    add_points(board, sequence, event)
+def turn_points(board: Board, event: events.PointsReversed | events.PointsExpired) -> None:
+    """As `add_points`, for points that stop or start to count: also replaces the totals that the event names."""
+    add_points(board, event)
     ranking = board.rankings[event.ranking_id]
     for line in event.totals:
         unity = ranking.unities[line.unity_id]
         unity.totals.add(line.competitor_id, unity.notation.kept(line.total) - unity.totals.get(line.competitor_id))
     _raise_versions(ranking, event.deltas, event.totals)
-    return ranking
-
-
-def fold_results(board: Board, results: Results, recorded: Recorded, *, counts: bool) -> None:
-    """Folds an event into the results of its ranking. `counts`: as `counts_after` said when it was folded."""
-    event = recorded.event
-    match event:
-        case events.PointsAdded() if event.results:
-            took_place = declared_date(board, event.competition_id) or recorded.recorded_at
-            unities = board.rankings[event.ranking_id].unities
-            results.note(unities, recorded.sequence, recorded.recorded_at, event, took_place)
-        case events.PointsReversed() if event.totals:
-            results.turn(event.reverses, event.totals, counts=counts)
-        case events.PointsExpired():
-            results.expire(event.boundary)
-
-
-def counts_after(board: Board, event: events.Points) -> bool:
-    """Whether the lines of the event, or those that it reverses, count after it. The event must be the last one
-    folded."""
-    if not isinstance(event, events.PointsReversed):
-        return isinstance(event, events.PointsAdded)
-    if event.undone is not None:
-        return not event.undone
-    if event.struck is not None:
-        return not event.struck
-    return event.competition_id not in board.voided
 
 
 class Moved(Struct, frozen=True):
@@ -507,15 +451,91 @@ def moved_by(board: Board, event: events.Event) -> Moved | None:
     return None
 
 
-def give_results(board: Board, ranking_id: RankingId, results: Results) -> None:
-    """Gives the ranking these results, which the fold then keeps current. They must match the ranking on `board`."""
-    board.rankings[ranking_id] = msgspec.structs.replace(board.rankings[ranking_id], results=results)
+def update_of_results(
+    board: Board, ranking_id: RankingId, recorded: Recorded
+) -> Callable[[Results], bool | None] | None:
+    """How the event that was just folded updates the results of a ranking that were read before it; None: not at all.
+    The update returns False, and changes nothing, if they must be read again."""
+    event = recorded.event
+    match event:
+        case events.PointsAdded() if event.results:
+            return lambda results: note_results(board, results, recorded.sequence, recorded.recorded_at, event)
+        case events.PointsReversed() if event.totals:
+            counts = _counts_after(board, event)
+            return lambda results: results.turn(event.reverses, event.totals, counts=counts)
+        case events.PointsExpired():
+            return lambda results: results.expire(event.boundary)
+        case events.CompetitionChanged() if event.redates and board.rankings[ranking_id].expires:
+            return lambda results: not results.has_of(event.competition_id)
+        case _:
+            return None
 
 
-def give_sums(board: Board, ranking_id: RankingId, sums: CompetitionSums) -> None:
-    """Gives the ranking these sums of competitions, which the fold then keeps current. They must match the ranking on
-    `board`."""
-    board.rankings[ranking_id] = msgspec.structs.replace(board.rankings[ranking_id], competition_sums=sums)
+def note_results(
+    board: Board, results: Results, sequence: Sequence, recorded_at: datetime, event: events.Points
+) -> None:
+    """Adds the results of an event, which age by the present date of their competition."""
+    took_place = declared_date(board, event.competition_id) or recorded_at
+    results.note(board.rankings[event.ranking_id].unities, sequence, recorded_at, event, took_place)
+
+
+def _counts_after(board: Board, event: events.PointsReversed) -> bool:
+    """Whether the lines that the event reverses count after it."""
+    if event.undone is not None:
+        return not event.undone
+    if event.struck is not None:
+        return not event.struck
+    return event.competition_id not in board.voided
+
+
+def update_of_sums(
+    board: Board, ranking_id: RankingId, recorded: Recorded
+) -> Callable[[CompetitionSums], bool | None] | None:
+    """As `update_of_results`, for sums of competitions."""
+    event, expires = recorded.event, board.rankings[ranking_id].expires
+    match event:
+        case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
+            return lambda sums: count_in(sums, recorded.sequence, event, expires=expires)
+        case events.ClassificationDeclared():
+            return lambda sums: reached_first(event.criteria) <= sums.first
+        case events.CompetitorsStruck() | events.CompetitorsUnstruck():
+            return lambda _: False  # sums leave out struck competitors
+        case events.CompetitionChanged() if event.redates and expires:
+            return lambda sums: event.competition_id not in sums.given
+        case _:
+            made = event.made_unity
+            return None if made is None else lambda sums: sums.declare(made.unity_id, made.options.counts, made.sort)
+
+
+def count_in(sums: CompetitionSums, sequence: Sequence, points: events.Points, *, expires: bool) -> bool:
+    """Counts the event in the sums. Returns False if they must be read again, because they leave out lines that do not
+    count, even as a sum of 0. `expires`: whether points of the ranking do."""
+    if isinstance(points, events.PointsReversed):
+        is_void = points.undone is None and points.struck is None  # which leaves a sum of 0
+        if not is_void or expires or any(line.unity_id in sums.first for line in events.changed_by(points)):
+            return False
+    elif isinstance(points, events.PointsExpired):
+        return False
+    sums.count(sequence, points)
+    return True
+
+
+def what_counts(board: Board, ranking_id: RankingId, now: datetime | None) -> WhatCounts:
+    """The lines that sums of a ranking are made of. Apart from dates, later changes of the board do not affect it.
+    `now`: the time up to which due points have expired; None: nothing expires."""
+    ranking = board.rankings[ranking_id]
+    rule = msgspec.structs.replace(
+        rule_of(board, ranking_id),
+        undone=frozenset(ranking.undone),
+        voided=frozenset(board.voided),
+        struck=board.struck.copy(),
+    )
+    return WhatCounts(rule, now if ranking.expires else None, reached_first(ranking.criteria))
+
+
+def reached_first(criteria: Iterable[Criterion]) -> frozenset[UnityId]:
+    """The unities in which a competitor who reached the total earlier stands ahead."""
+    return frozenset([criterion.unity_id for criterion in criteria if criterion.first])
 
 
 def _revise(board: Board, ranking_id: RankingId, recorded: Recorded, **changes: object) -> None:
@@ -539,7 +559,6 @@ def _void(board: Board, event: events.CompetitionVoided | events.CompetitionUnvo
 
 
 def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUnstruck, recorded: Recorded) -> None:
-    """Folds a striking or unstriking. Drops the sums of competitions, because they leave out struck competitors."""
     competition = board.competitions[event.competition_id]
     named = frozenset(event.competitors)
     struck = tuple([one for one in competition.struck if one not in named])
@@ -549,9 +568,6 @@ def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUn
         competition, struck=struck, updated_at=recorded.recorded_at, revised=recorded.sequence
     )
     note_struck(board, event.competition_id, struck)
-    for ranking_id, ranking in board.rankings.items():
-        if ranking.competition_sums is not None:
-            board.rankings[ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
 
 
 def note_struck(board: Board, competition_id: CompetitionId, struck: Collection[CompetitorId]) -> None:
@@ -560,24 +576,6 @@ def note_struck(board: Board, competition_id: CompetitionId, struck: Collection[
         board.struck[competition_id] = frozenset(struck)
     else:
         board.struck.pop(competition_id, None)
-
-
-def what_counts(board: Board, ranking_id: RankingId, now: datetime | None) -> WhatCounts:
-    """The lines that sums of a ranking are made of. Apart from dates, later changes of the board do not affect it.
-    `now`: the time up to which due points have expired; None: nothing expires."""
-    ranking = board.rankings[ranking_id]
-    rule = msgspec.structs.replace(
-        rule_of(board, ranking_id),
-        undone=frozenset(ranking.undone),
-        voided=frozenset(board.voided),
-        struck=board.struck.copy(),
-    )
-    return WhatCounts(rule, now if ranking.expires else None, reached_first(ranking.criteria))
-
-
-def reached_first(criteria: Iterable[Criterion]) -> frozenset[UnityId]:
-    """The unities in which a competitor who reached the total earlier stands ahead."""
-    return frozenset([criterion.unity_id for criterion in criteria if criterion.first])
 
 
 def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.EventSetAside | events.Ignored) -> None:
@@ -644,10 +642,6 @@ def _change_competition(board: Board, event: events.CompetitionChanged, recorded
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
     )
-    if board.expiries and event.started_at is not UNSET:
-        for ranking_id, ranking in board.rankings.items():
-            if ranking.results is not None and ranking.expires and ranking.results.has_of(event.competition_id):
-                board.rankings[ranking_id] = msgspec.structs.replace(ranking, results=None)
 
 
 def _create_ranking(board: Board, event: events.RankingCreated, recorded: Recorded) -> None:
@@ -700,10 +694,7 @@ def _own_fields(
         case events.ClassificationDeclared():
             if missing := [one.unity_id for one in event.criteria if one.unity_id not in ranking.unities]:
                 raise KeyError(missing[0])
-            sums = ranking.competition_sums
-            if sums is None or reached_first(event.criteria) <= sums.first:
-                return {"criteria": event.criteria}
-            return {"criteria": event.criteria, "competition_sums": None}
+            return {"criteria": event.criteria}
         case events.RankingClosed():
             return {"closed_at": now}
         case events.RankingReopened():
@@ -736,8 +727,6 @@ def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> No
         totals=Totals(ranking.participants),
     )
     note_expiry(board, event.ranking_id, event.unity_id)
-    if ranking.competition_sums is not None:
-        ranking.competition_sums.declare(event.unity_id, event.counts, event.sort)
     if event.counts is not Counts.SUM or event.lasts is not None:
         board.rankings[event.ranking_id] = msgspec.structs.replace(
             ranking, of_results=counting_results(ranking.unities), special=special(ranking.unities)

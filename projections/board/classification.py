@@ -37,7 +37,7 @@ from engine.domain.notation import WHOLE, Notation
 from engine.domain.steps import Steps, in_order
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking
-from projections.board.competition_sums import SumsByCompetition
+from projections.board.competition_sums import CompetitionSums, SumsByCompetition
 from projections.board.standing import position_after
 
 
@@ -52,12 +52,12 @@ class Classified(Struct, frozen=True, gc=False):
 
 
 class Counted:
-    """The source of the values of a ranking's criteria: the ranking on its board. `lacks_sums`: whether the ranking
-    needs its sums of competitions first."""
+    """The source of the values of a ranking's criteria: the ranking on its board, and, unless totals alone decide, its
+    sums of competitions."""
 
-    def __init__(self, board: Board, ranking: Ranking) -> None:
+    def __init__(self, board: Board, ranking: Ranking, sums: CompetitionSums | None = None) -> None:
         self._unities = ranking.unities
-        self._sums = ranking.competition_sums
+        self._sums = sums
         self._competitions = board.competitions
         self._voided: Collection[CompetitionId] = board.voided
 
@@ -110,9 +110,9 @@ def value_notations(ranking: Ranking, criteria: Items[Criterion]) -> list[Notati
     return [WHOLE if one.first else ranking.unities[one.unity_id].notation for one in criteria]
 
 
-def lacks_sums(ranking: Ranking) -> bool:
-    """Whether its criteria need sums of competitions that it does not have."""
-    return ranking.competition_sums is None and not by_totals_alone(ranking.criteria)
+def needs_sums(ranking: Ranking) -> bool:
+    """Whether its criteria need its sums of competitions."""
+    return not by_totals_alone(ranking.criteria)
 
 
 def classified(

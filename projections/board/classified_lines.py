@@ -29,6 +29,7 @@ from projections.board.classification import (
     in_force,
     leading,
 )
+from projections.board.competition_sums import CompetitionSums
 from projections.board.order import PLACE_BITS, HeldLines, OrderedLines
 from projections.board.standing import position_after
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
@@ -89,14 +90,16 @@ class ClassifiedLines:
         self._known = known
 
     @classmethod
-    def in_steps(cls, board: Board, ranking: Ranking) -> Generator[None, None, "ClassifiedLines"]:
+    def in_steps(
+        cls, board: Board, ranking: Ranking, sums: CompetitionSums | None
+    ) -> Generator[None, None, "ClassifiedLines"]:
         """The lines of a ranking that does not change while they are used. Pauses for other work."""
         criteria = in_force(ranking)
         order = None
         if unities := [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]:
             first, *finer = unities
             order = yield from OrderedLines.in_steps(ranking.participants, first.totals, first.sort, finer)
-        return cls(Counted(board, ranking), criteria, ranking.participants, order, {})
+        return cls(Counted(board, ranking, sums), criteria, ranking.participants, order, {})
 
     def __len__(self) -> int:
         return self._length

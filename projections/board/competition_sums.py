@@ -5,7 +5,7 @@ competition that was voided since they were read keeps a sum of 0. After an even
 count, they are read from the log again.
 
 Only some classifications and recent results need these sums, and keeping them takes as long as the rest of the fold. So
-no table or snapshot has them. They are counted from the log at the first request, and kept current from then on.
+no board, table or snapshot has them. They are counted from the log at the first request, and kept current from then on.
 
 For each unity and competitor there is one run of pairs: competition, sum, competition, sum …, ascending by competition.
 Ids ascend over time, so the pair that changes is nearly always the last one, or a new one at the end; any other is

@@ -1,7 +1,7 @@
 """The results of a ranking: one list for each competitor and unity that counts results, in order of precedence.
 
 Pure. The total is the first result that counts. Each result is packed into one whole number, which sorts in that order
-and holds everything but the competition. There may be many results, and only reversals need them, so no table or
+and holds everything but the competition. There may be many results, and only reversals need them, so no board, table or
 snapshot holds them. They are read from the log at the first reversal, and kept current from then on. Results that do
 not count are left out, so that finding a total takes no longer if a hundred thousand better results do not count.
 

@@ -5,7 +5,7 @@ request, because each change first records the old values. Nothing is copied, ho
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Final
 from weakref import WeakValueDictionary
@@ -15,11 +15,11 @@ from msgspec import Struct
 from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, HasBoard, Ranking
-from projections.board.classification import ClassifiedGroup, Counted, by_totals_alone, in_force, lacks_sums, leading
+from projections.board.classification import ClassifiedGroup, Counted, by_totals_alone, in_force, leading, needs_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition
 from projections.board.order import OrderedLines
-from projections.live.followed_sums import FollowedSums, ReadSums
+from projections.live.kept import KeptOfRankings
 from projections.live.orders import Orders
 from projections.live.tries import Tries
 
@@ -39,12 +39,12 @@ class _Noted(Struct, frozen=True):
 
 
 class HeldCounts(Counted):
-    """The source of a ranking's values, as it was when this object was created. If the board lacks the ranking's sums
-    of competitions, `give` those of that moment before they are read."""
+    """The source of a ranking's values, as it was when this object was created. If it has no `sums` of competitions,
+    `give` those of that moment before they are read."""
 
-    def __init__(self, board: Board, ranking_id: RankingId) -> None:
+    def __init__(self, board: Board, ranking_id: RankingId, sums: CompetitionSums | None) -> None:
         ranking = board.rankings[ranking_id]
-        super().__init__(board, ranking)
+        super().__init__(board, ranking, sums)
         self._ranking_id = ranking_id
         self._unities = dict(ranking.unities)  # one whose sort changes is replaced there
         self._noted: dict[tuple[UnityId, CompetitorId], _Noted] = {}
@@ -96,12 +96,12 @@ class _Known(Struct):
 
 
 class Classifications:
-    """`owner` has its board; `orders` and `followed_sums` belong to the same tournament."""
+    """`owner` has its board; `orders` and `sums` belong to the same tournament."""
 
-    def __init__(self, owner: HasBoard, orders: Orders, followed_sums: FollowedSums) -> None:
+    def __init__(self, owner: HasBoard, orders: Orders, sums: KeptOfRankings[CompetitionSums]) -> None:
         self._owner = owner
         self._orders = orders
-        self._followed_sums = followed_sums
+        self._sums = sums
         self._known: dict[RankingId, _Known] = {}
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
         self.held: list[HeldCounts] = []
@@ -122,10 +122,12 @@ class Classifications:
         return sum([group.size_bytes for known in self._known.values() for group in known.groups.values()])
 
     @asynccontextmanager
-    async def lines(self, ranking_id: RankingId, read: ReadSums) -> AsyncIterator[ClassifiedLines]:
+    async def lines(
+        self, ranking_id: RankingId, read: Callable[[RankingId], Awaitable[None]]
+    ) -> AsyncIterator[ClassifiedLines]:
         """The lines as they are on entry: read them before pausing. If more than totals decide, one caller enters at a
-        time, so that the next one finds the results of the last. `read` provides the ranking's sums of competitions
-        when they are first needed."""
+        time, so that the next one finds the results of the last. `read` looks up the ranking's sums of competitions
+        when they are needed."""
         asking: AbstractAsyncContextManager[None] = nullcontext()
         if not by_totals_alone(in_force(self._owner.board.rankings[ranking_id])):
             asking = self.computing(ranking_id)
@@ -138,24 +140,27 @@ class Classifications:
                 finally:
                     self._forget_most(ranking_id)
 
-    async def _current(self, ranking_id: RankingId, read: ReadSums) -> tuple[Ranking, OrderedLines | None]:
+    async def _current(
+        self, ranking_id: RankingId, read: Callable[[RankingId], Awaitable[None]]
+    ) -> tuple[Ranking, OrderedLines | None]:
         """The ranking with everything that its lines are made from, and its order by the leading criteria, if any.
         Raises Overtaken."""
         tries = Tries()
         while True:
-            if lacks_sums(self._owner.board.rankings[ranking_id]):
-                await self._followed_sums.follow(ranking_id, read)
+            if needs_sums(self._owner.board.rankings[ranking_id]):
+                await read(ranking_id)
             unity_ids = self._unity_ids(ranking_id)
             order = await self._orders.of(ranking_id, *unity_ids) if unity_ids else None
             ranking = self._owner.board.rankings[ranking_id]
-            if unity_ids == self._unity_ids(ranking_id) and not lacks_sums(ranking):
+            is_lacking = needs_sums(ranking) and self._sums.get(ranking_id) is None
+            if unity_ids == self._unity_ids(ranking_id) and not is_lacking:
                 return ranking, order
             tries.again()  # others were declared meanwhile, or the sums no longer hold
 
     @contextmanager
     def counts(self, ranking_id: RankingId) -> Iterator[HeldCounts]:
         """The source of a ranking's values as they are on entry, until the context is left."""
-        held = HeldCounts(self._owner.board, ranking_id)
+        held = HeldCounts(self._owner.board, ranking_id, self._sums.get(ranking_id))
         self.held.append(held)
         try:
             yield held

@@ -7,7 +7,7 @@ one gives an interval: the points that are due were recorded, or took place, in 
 from collections.abc import Collection
 from datetime import datetime
 
-from engine.domain.counting import LacksResults
+from engine.domain.counting import KnownResults, LacksResults
 from engine.domain.events import Event, Points, Recorded
 from engine.domain.expirations import Expiration, Redating
 from engine.domain.steps import finished
@@ -15,8 +15,9 @@ from engine.domain.terms import CompetitionId, RankingId
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.expiring import expiring_intervals
-from projections.live.caused import PointsFollower
+from projections.live.caused import take_caused
 from projections.live.given_results import read_results
+from projections.live.kept import Update, unfollowed
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
@@ -43,7 +44,7 @@ class DuePoints:
 
     async def look_up(self, live_pool: LivePool) -> None:
         """Reads and sums the points. Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and Overtaken."""
-        live, tries = self._live, Tries()
+        live = self._live
         head, self._head = live.head, None
         open_ones = {one for one, ranking in live.board.rankings.items() if ranking.closed_at is None}
         before, self._before = self._before, None
@@ -55,110 +56,84 @@ class DuePoints:
             expiration = Expiration(live.board, live.boundaries[0], self.until, open_ones)
         self._expiration = expiration
         await _take_all(expiration, live, live_pool, began, self.until, open_ones)
-        while live.head == head:
-            if (decided := await _decided(expiration, live, live_pool)) is not None:
-                self.events, self._head = decided, head
-                return
-            tries.again()
+        if live.head == head:
+            self.events, self._head = await _decided(expiration, live, live_pool), head
 
 
-class ReopenedPoints:
-    """The expiry of all points of a closed ranking that are due, for when it is reopened. `events`: what to record with
-    the reopening; valid while `is_current`, until `close`. They stay valid longer than those of DuePoints: in a closed
-    ranking, no points start or stop counting, and only another date changes when they expire."""
+class Dated:
+    """What expires, or counts again, at other dates: the lines `summed` of what is read, and what was `decided` of
+    them."""
 
-    def __init__(self, live: LiveTournament, ranking_id: RankingId) -> None:
-        self.events: tuple[Event, ...] = ()
-        self._live = live
-        self._until = live.boundaries[0]
-        self._ranking_id = ranking_id
-        self._stale = False
-        live.followers.append(self._follow)
+    def __init__(self, summed: Expiration | Redating) -> None:
+        self.decided: tuple[Event, ...] | None = None
+        self._summed = summed
+        self._with_results: set[RankingId] = set()
 
-    @property
-    def is_current(self) -> bool:
-        """Whether `look_up` was about the present boundary, and nothing has changed since."""
-        return not self._stale and self._until == self._live.boundaries[0]
+    def take(self, recorded: Recorded) -> None:
+        """Takes points that may be concerned."""
+        self.decided = None
+        if isinstance(recorded.event, Points) and recorded.event.results:
+            self._with_results.add(recorded.event.ranking_id)
+        self._summed.take(recorded)
 
-    async def look_up(self, live_pool: LivePool) -> None:
-        """Reads and sums the points. Raises as `DuePoints.look_up`."""
-        live, tries = self._live, Tries()
-        its = [self._ranking_id]
-        began, expiration = live.expired_until, Expiration(live.board, self._until, self._until, its)
-        await _take_all(expiration, live, live_pool, began, self._until, its)
-        while not self._stale:
-            if (decided := await _decided(expiration, live, live_pool)) is not None:
-                self.events = decided
-                return
-            tries.again()
+    def outdate(self, points: Points) -> None:
+        """Other points were folded, perhaps results in a ranking in which there are some here."""
+        if (points.results or points.totals) and points.ranking_id in self._with_results:
+            self.decided = None
 
-    def close(self) -> None:
-        """Stops following. Idempotent."""
-        if self._follow in self._live.followers:
-            self._live.followers.remove(self._follow)
-
-    def _follow(self, recorded: Recorded) -> None:
-        event = recorded.event
-        if event.redates or (event.opens_or_closes and getattr(event, "ranking_id", None) == self._ranking_id):
-            self._stale = True
+    def events(self, known: KnownResults) -> tuple[Event, ...]:
+        """What to record with the new date. Takes long only if there was something to take since it was read, or if
+        results have changed. Raises Conflict and LacksResults."""
+        if isinstance(self._summed, Redating):
+            self._summed.refuse_closed()
+        if self.decided is None:
+            self.decided = finished(self._summed.decided(known))
+        return self.decided
 
 
-class RedatedPoints(PointsFollower):
-    """What expires, or counts again, when a competition gets another date: `events`. Valid while `is_current`, until
-    `close`."""
+async def read_reopened(live_pool: LivePool, live: LiveTournament, ranking_id: RankingId, until: datetime) -> Dated:
+    """The expiry of all points of a closed ranking that are due by `until`, for when it is reopened. Raises as
+    `DuePoints.look_up`."""
+    began, expiration = live.expired_until, Expiration(live.board, until, until, [ranking_id])
+    await _take_all(expiration, live, live_pool, began, until, [ranking_id])
+    dated = Dated(expiration)
+    dated.decided = await _decided(expiration, live, live_pool)
+    return dated
 
-    def __init__(self, live: LiveTournament, competition_id: CompetitionId, started_at: datetime | None) -> None:
-        super().__init__(live, competition_id)
-        self._until = live.boundaries[0]
-        self._redating = Redating(live.board, competition_id, started_at, self._until)
-        self._with_results: set[RankingId] = set()  # rankings in which the competition gave results
-        self._decided: tuple[Event, ...] | None = None
-        self._outdated = False
-        self._stale = False
 
-    @property
-    def is_current(self) -> bool:
-        """Whether `look_up` was about the present boundary, and only points have been added since."""
-        return not self._stale and self._until == self._live.boundaries[0]
+def update_of_reopened(ranking_id: RankingId, recorded: Recorded) -> Update[Dated] | None:
+    """The change that an event makes in what `read_reopened` returned. In a closed ranking, no points start or stop
+    counting, and only another date changes when they expire."""
+    event = recorded.event
+    is_reopened = event.opens_or_closes and getattr(event, "ranking_id", None) == ranking_id
+    return unfollowed if is_reopened or event.redates else None
 
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What to record with the new date. Takes long only if there was something since `look_up`: points of the
-        competition, or a change of results in a ranking in which it gave results. Raises Conflict and LacksResults."""
-        self._redating.refuse_closed()
-        if self._decided is None or self._outdated:
-            self._decided, self._outdated = finished(self._redating.decided()), False
-        return self._decided
 
-    async def look_up(self, live_pool: LivePool) -> None:
-        """Reads and sums the points. Raises as `DuePoints.look_up`."""
-        tries = Tries()
-        await super().look_up(live_pool)
-        while True:
-            self._look_at_since()
-            self._since = []  # or the sums would change while they are being read
-            self._outdated = False
-            self._decided = await _decided(self._redating, self._live, live_pool)
-            if self._decided is not None:
-                break
-            tries.again()
-        self._look_at_since()
+async def read_redated(
+    live_pool: LivePool,
+    live: LiveTournament,
+    competition_id: CompetitionId,
+    date: datetime | None,
+    until: datetime,
+) -> Dated:
+    """What expires, or counts again, when a competition gets another date, in a state in which everything due by
+    `until` has expired. Raises as `DuePoints.look_up`."""
+    redating = Redating(live.board, competition_id, date, until)
+    dated = Dated(redating)
+    await take_caused(live_pool, live, competition_id, dated.take)
+    dated.decided = await _decided(redating, live, live_pool)
+    return dated
 
-    def _follow(self, recorded: Recorded) -> None:
-        event = recorded.event
-        if event.opens_or_closes or (
-            event.structural and getattr(event, "competition_id", None) == self.competition_id
-        ):
-            self._stale = True
-        elif isinstance(event, Points) and event.ranking_id in self._with_results:
-            self._outdated |= bool(event.results or event.totals)
-        super()._follow(recorded)
 
-    def _take(self, recorded: Recorded, points: Points) -> None:
-        self._outdated = True
-        if points.results:
-            self._with_results.add(points.ranking_id)
-        self._redating.take(recorded)
+def update_of_redated(competition_id: CompetitionId, recorded: Recorded) -> Update[Dated] | None:
+    """The change that an event makes in what `read_redated` returned."""
+    event = recorded.event
+    is_about_it = getattr(event, "competition_id", None) == competition_id
+    if event.opens_or_closes or (event.structural and is_about_it):
+        return unfollowed
+    if not isinstance(event, Points):
+        return None
+    return (lambda dated: dated.take(recorded)) if is_about_it else lambda dated: dated.outdate(event)
 
 
 async def _take_all(
@@ -180,12 +155,12 @@ async def _take_all(
                     await time_slice.give_way()
 
 
-async def _decided(
-    expiration: Expiration | Redating, live: LiveTournament, live_pool: LivePool
-) -> tuple[Event, ...] | None:
-    """The events of the expiration; None: results were lacking and have been read, so it must be decided again."""
-    try:
-        return await in_time_slices(expiration.decided())
-    except LacksResults as lack:
-        await read_results(live_pool, live, lack.ranking_ids)
-        return None
+async def _decided(summed: Expiration | Redating, live: LiveTournament, live_pool: LivePool) -> tuple[Event, ...]:
+    """The events of the sums. Reads results that are lacking."""
+    tries = Tries()
+    while True:
+        try:
+            return await in_time_slices(summed.decided(live.results))
+        except LacksResults as lack:
+            await read_results(live_pool, live, lack.ranking_ids)
+            tries.again()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from weakref import WeakSet, ref
 
 import msgspec
@@ -29,11 +29,13 @@ from engine.log.appending import Appended, Block, Unseen
 from engine.log.heads import Head
 from engine.log.tails import Tail
 from engine.process.time_slices import TimeSlice
-from projections.board.board import FOLD_VERSION, Board, Revisions, fold, fold_all
+from projections.board.board import FOLD_VERSION, Board, Revisions, fold, fold_all, update_of_results, update_of_sums
+from projections.board.competition_sums import CompetitionSums
+from projections.board.results import Results
 from projections.live.cache import RenderCache
 from projections.live.classifications import Classifications
-from projections.live.followed_sums import FollowedSums
 from projections.live.held import HeldBoard
+from projections.live.kept import Kept, KeptOfRankings
 from projections.live.nested_sets import NestedSets
 from projections.live.orders import Orders
 from projections.live.selections import Selections
@@ -73,6 +75,7 @@ class MadeOfBoard(Protocol):
 
 
 _M = TypeVar("_M", bound=MadeOfBoard)
+_K = TypeVar("_K", bound=Kept[Any] | KeptOfRankings[Any])
 
 
 OnExpiring = Callable[["LiveTournament"], None]
@@ -85,9 +88,10 @@ def _ignore(_: "LiveTournament") -> None:
 class LiveTournament:
     """One tournament in memory. `slug`: the registry's slug when the live was loaded; None: the registry had no such
     tournament. `pins`: the number of reasons to keep it in memory. `dropped`: it is no longer valid; load another.
-    `followers` are called with every event that it folds. `recorded_at`: when the event at the head was recorded; None:
-    unknown, because nothing was folded since the live was loaded from tables, and no points expire. `expires`: whether
-    points expire; `on_expiring` is called whenever the next boundary may come sooner."""
+    `followers` are called with every event that it folds. `results`, `sums`: those of rankings that needed them.
+    `recorded_at`: when the event at the head was recorded; None: unknown, because nothing was folded since the live was
+    loaded from tables, and no points expire. `expires`: whether points expire; `on_expiring` is called whenever the
+    next boundary may come sooner."""
 
     def __init__(
         self,
@@ -109,8 +113,9 @@ class LiveTournament:
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
-        self.reading_results = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
+        self.results: KeptOfRankings[Results] = KeptOfRankings(self, update_of_results)
+        self.sums: KeptOfRankings[CompetitionSums] = KeptOfRankings(self, update_of_sums)
         self.expires = bool(board.expiries)
         self._on_expiring = on_expiring
         self._checked: tuple[Sequence, datetime] | None = None  # nothing was due then, at this head
@@ -121,6 +126,7 @@ class LiveTournament:
         self._one_moment = True  # everything up to the head was read in one snapshot
         self._board_bytes = 0
         self._made: list[MadeOfBoard] = []  # in use, so kept current
+        self._kept: list[MadeOfBoard | Kept[Any] | KeptOfRankings[Any]] = []  # these, and what was read from the log
         self._held: WeakSet[HeldBoard] = WeakSet()
         self._held_last: Callable[[], HeldBoard | None] = _nobody
 
@@ -161,12 +167,8 @@ class LiveTournament:
         return self._begun(Orders(self))
 
     @cached_property
-    def followed_sums(self) -> FollowedSums:
-        return self._begun(FollowedSums(self))
-
-    @cached_property
     def classifications(self) -> Classifications:
-        return self._begun(Classifications(self, self.orders, self.followed_sums))
+        return self._begun(Classifications(self, self.orders, self.sums))
 
     @cached_property
     def selections(self) -> Selections:
@@ -174,7 +176,25 @@ class LiveTournament:
 
     def _begun(self, made: _M) -> _M:
         self._made.append(made)
+        self._kept.append(made)
         return made
+
+    def keep(self, kept: _K) -> _K:
+        """Keeps it current until `let_go`, and returns it."""
+        self._kept.append(kept)
+        self.followers.append(kept.follow)
+        return kept
+
+    def let_go(self, kept: Kept[Any]) -> None:
+        """Stops keeping it current. Idempotent."""
+        if kept in self._kept:
+            self._kept.remove(kept)
+            self.followers.remove(kept.follow)
+
+    @property
+    def _needs_every_event(self) -> bool:
+        """Whether there are followers that cannot read what was not folded."""
+        return len(self.followers) > len(self._kept) - len(self._made)
 
     def _note(self, recorded: Recorded) -> None:
         """Passes an event without points to the derived data that each live has."""
@@ -317,11 +337,11 @@ class LiveTournament:
     async def catch_up_by_tables(self, connection: Connection, to: Sequence) -> None:
         """Continues from the tables if they are more than BEHIND_EVENTS_MAX ahead, because folding would take longer.
 
-        Does nothing while there are followers, because they need every event. Raises LogForked if the log does not have
-        the live's head; the live must then be dropped.
+        Does nothing while a follower needs every event. Raises LogForked if the log does not have the live's head; the
+        live must then be dropped.
         """
         began_at = self.head
-        if to - began_at.sequence <= BEHIND_EVENTS_MAX or self.followers:
+        if to - began_at.sequence <= BEHIND_EVENTS_MAX or self._needs_every_event:
             return
         checkpoint = await tables.checkpoint(connection, self.tournament_id)
         if checkpoint is None or checkpoint.head.sequence <= began_at.sequence + BEHIND_EVENTS_MAX:
@@ -331,7 +351,7 @@ class LiveTournament:
                 raise LogForked(self.tournament_id, began_at.sequence)
             loaded = await _nearest_start(connection, self.tournament_id)
             await loaded.know_time(connection)
-        if loaded.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
+        if loaded.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self._needs_every_event:
             return
         # Only this process's appends, with the events they returned, can have been folded meanwhile, each after the one
         # before.
@@ -339,8 +359,8 @@ class LiveTournament:
         self._expired_at = loaded._expired_at
         self.cache.resized = True
         self.nested_sets.clear()
-        for made in self._made:
-            made.clear()
+        for kept in self._kept:
+            kept.clear()
         if self.board.expiries:
             self._begin_to_expire()
         self._held.clear()
@@ -359,7 +379,7 @@ class LiveTournament:
     @property
     def resized(self) -> bool:
         """Whether `size_bytes` may have changed since it was last asked for."""
-        return self.cache.resized or bool(self._made) or not self.nested_sets.flat
+        return self.cache.resized or bool(self._kept) or not self.nested_sets.flat
 
     def size_bytes(self) -> int:
         """Bytes in memory, estimated. The board is measured again after MEASURED_EVERY_EVENTS events."""
@@ -368,8 +388,8 @@ class LiveTournament:
             self._board_bytes = board_bytes(self.board)
         self.cache.resized = False
         size_bytes = self._board_bytes + self.cache.size_bytes + self.nested_sets.size_bytes
-        for made in self._made:
-            size_bytes += made.size_bytes
+        for kept in self._kept:
+            size_bytes += kept.size_bytes
         return size_bytes
 
 

@@ -15,8 +15,8 @@ from engine.domain import events
 from engine.domain.events import Event, changed_by
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board, Ranking, reached_first, reverse_points
-from projections.board.classification import Counted, classified, in_force
+from projections.board.board import Board, Ranking, count_in, reached_first, reverse_points
+from projections.board.classification import Counted, classified, in_force, needs_sums
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, WhatCounts
 from projections.board.order import OrderedLines
@@ -110,8 +110,8 @@ def _position_of_each(ranking: Ranking, counted: Counted) -> Generator[None, Non
 
 
 def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
-    """A copy that does not change when `ranking` is folded further. Its sums of competitions are empty, because there
-    may be millions. `enrolment`: an existing copy of the ranking's enrolment to share."""
+    """A copy that does not change when `ranking` is folded further. `enrolment`: an existing copy of the ranking's
+    enrolment to share."""
     enrolment = enrolment or ranking.participants.copy()
     unities = {
         unity_id: msgspec.structs.replace(unity, totals=unity.totals.copied_for(enrolment))
@@ -122,25 +122,17 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
         participants=enrolment,
         unities=unities,
         undone=ranking.undone.copy(),
-        competition_sums=CompetitionSums(),
-        results=None,
     )
 
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
-    """The rankings whose points `decided` would change, in the state after it. `board` does not change. A ranking has
-    None as its sums of competitions if points would be undone or redone, competitors struck or unstruck, or if a total
-    would change that decides by `first`."""
+    """The rankings whose points `decided` would change, in the state after it. `board` does not change."""
     ahead = Board()
     for event in decided:
         if isinstance(event, events.PointsReversed):
             if event.ranking_id not in ahead.rankings:
                 ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
             reverse_points(ahead, _UNKNOWN, event)
-            ranking = ahead.rankings[event.ranking_id]
-            first = reached_first(ranking.criteria)
-            if event.struck is not None or any(line.unity_id in first for line in changed_by(event)):
-                ahead.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
     return ahead.rankings
 
 
@@ -162,11 +154,17 @@ def what_will_count(after: Ranking, decided: Iterable[Event], counts: WhatCounts
 
 class ForeseenCounts(Counted):
     """The source of a ranking's values after `decided`. `before`: their source without it. `after`: the ranking that
-    `foreseen` returns, whose sums of competitions are only the changes by `decided`. If it has None, `give` the sums of
-    the lines that will count."""
+    `foreseen` returns. If it `lacks_sums` of competitions, because other lines will count, `give` those of the lines
+    that will."""
 
-    def __init__(self, board: Board, before: Counted, after: Ranking, decided: Items[Event]) -> None:
-        super().__init__(board, after)
+    def __init__(
+        self, board: Board, before: Counted, ranking_id: RankingId, after: Ranking, decided: Items[Event]
+    ) -> None:
+        added = CompetitionSums(reached_first(after.criteria))
+        its = [one for one in decided if isinstance(one, events.PointsReversed) and one.ranking_id == ranking_id]
+        is_followed = all(count_in(added, _UNKNOWN, one, expires=after.expires) for one in its)
+        super().__init__(board, after, added)
+        self.lacks_sums = needs_sums(after) and not is_followed
         self._before = before
         self._given: CompetitionSums | None = None
         self._will_be_voided = {

@@ -145,7 +145,7 @@ def folded_steps(board: Board, ranking_id: RankingId, steps: Items[TimelineStep]
     it."""
     for recorded in replayed(board, ranking_id, steps, None):
         assert isinstance(recorded.event, PointsAdded)
-        add_points(board, recorded.sequence, recorded.event)
+        add_points(board, recorded.event)
         yield recorded
 
 

@@ -22,10 +22,9 @@ _UNITY_BYTES: Final = 500
 
 
 def board_bytes(board: Board) -> int:
-    """The estimated bytes of `board` in memory, without sums of competitions. It visits every unity."""
+    """The estimated bytes of `board` in memory. It visits every unity."""
     size = _BYTES + board.competitors.size_bytes + board.competitions.size_bytes
     for ranking in board.rankings.values():
-        size += 0 if ranking.results is None else ranking.results.size_bytes
         size += _RANKING_BYTES + ranking.participants.size_bytes + _UNDONE_BYTES * len(ranking.undone)
         for unity in ranking.unities.values():
             size += _UNITY_BYTES + unity.totals.size_bytes

@@ -35,7 +35,7 @@ from engine.domain.rejudging import impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log import codec, digest
 from engine.log.digest import EventColumns
-from projections.board.board import Board, Revisions, add_points, add_results, expire_points, fold, reverse_points
+from projections.board.board import Board, Revisions, add_points, add_results, fold, reverse_points, turn_points
 from projections.board.differences import differences
 from projections.board.results import Results
 from projections.verification.findings import Finding, Reported, Unchecked
@@ -212,11 +212,11 @@ class FoldChecks:
         foldable, sums = folded.foldable, folded.sums
         if foldable:  # as `fold` does, but it needs a time: making one takes a tenth of all
             if isinstance(event, PointsAdded):
-                add_points(board, sequence, event)
+                add_points(board, event)
                 if event.results:
                     self._add_results(sequence, digest.moment(recorded_us), event)
             elif isinstance(event, PointsExpired):
-                expire_points(board, sequence, event)
+                turn_points(board, event)
             else:
                 reverse_points(board, sequence, event)
         for delta in event.deltas:
@@ -241,7 +241,7 @@ class FoldChecks:
         return self._take_off(facts, event) if isinstance(event, PointsReversed) and not undoes else None
 
     def _add_results(self, sequence: Sequence, recorded_at: datetime, event: PointsAdded) -> None:
-        add_results(self.board, sequence, recorded_at, event)
+        add_results(self.board, event)
         if (results := self.results.get(event.ranking_id)) is not None:
             results.note(self.board.rankings[event.ranking_id].unities, sequence, recorded_at, event)
 

@@ -21,10 +21,12 @@ from hypothesis import strategies as st
 from msgspec import Struct, field
 
 from api.desk.desk import Desk
+from api.desk.evidence import PointsAtAnotherDate
 from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events, expirations
 from engine.domain.commands import AddPoints, Command
+from engine.domain.counting import KnownResults
 from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull
 from engine.domain.events import Criterion, Delta, Event, Total
 from engine.domain.expirations import Expiration, Redating
@@ -46,7 +48,7 @@ from engine.process.time_slices import in_time_slices
 from projections.answers.classification import ClassificationQuestion
 from projections.answers.view import ask, view_of
 from projections.live import due, pool
-from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
+from projections.live.due import DuePoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -589,9 +591,9 @@ async def test_setting_an_expiry_aside_lets_the_points_expire_again(
 async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), ReopenedPoints.look_up
+    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), PointsAtAnotherDate.look_up
 
-    async def held(points: ReopenedPoints, live_pool: LivePool) -> None:
+    async def held(points: PointsAtAnotherDate, live_pool: LivePool) -> None:
         await look_up(points, live_pool)
         looked_up.set()
         await goes_on.wait()
@@ -603,7 +605,7 @@ async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(
         await clock.pass_by(minutes=92)
         await world.totals(0)
         with monkeypatch.context() as hold:
-            hold.setattr(ReopenedPoints, "look_up", held)
+            hold.setattr(PointsAtAnotherDate, "look_up", held)
             reopening = asyncio.create_task(world.do(0, commands.ReopenRanking(ranking_id=RANKING)))
             await looked_up.wait()
         await clock.pass_by(minutes=-5)
@@ -1065,9 +1067,9 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, redated: bool
 ) -> None:
     """Another reopening has let it expire, or by another date it is no longer due."""
-    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), ReopenedPoints.look_up
+    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), PointsAtAnotherDate.look_up
 
-    async def held(points: ReopenedPoints, live_pool: LivePool) -> None:
+    async def held(points: PointsAtAnotherDate, live_pool: LivePool) -> None:
         await look_up(points, live_pool)
         looked_up.set()
         await goes_on.wait()
@@ -1080,7 +1082,7 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
         await clock.pass_by(hours=24)
         await world.totals(0)
         with monkeypatch.context() as hold:
-            hold.setattr(ReopenedPoints, "look_up", held)
+            hold.setattr(PointsAtAnotherDate, "look_up", held)
             reopening = asyncio.create_task(world.do(0, commands.ReopenRanking(ranking_id=RANKING)))
             await looked_up.wait()
         if redated:
@@ -1115,9 +1117,9 @@ async def test_others_get_their_turns_however_many_points_expire_with_another_da
 async def test_another_date_expires_what_is_due_whatever_happened_while_that_was_looked_up(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), RedatedPoints.look_up
+    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), PointsAtAnotherDate.look_up
 
-    async def held(points: RedatedPoints, live_pool: LivePool) -> None:
+    async def held(points: PointsAtAnotherDate, live_pool: LivePool) -> None:
         await look_up(points, live_pool)
         looked_up.set()
         await goes_on.wait()
@@ -1129,7 +1131,7 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
         await world.add(0, cause, (ANN, HOURLY, 5), (ANN, LEAST, 7), (BOB, HOURLY, 4), (BOB, DAILY, 1))
         (given,) = world.naive.added
         with monkeypatch.context() as hold:
-            hold.setattr(RedatedPoints, "look_up", held)
+            hold.setattr(PointsAtAnotherDate, "look_up", held)
             changed = commands.ChangeCompetition(competition_id=cause, started_at=long_ago)
             redating = asyncio.create_task(world.do(0, changed))
             await looked_up.wait()
@@ -1162,23 +1164,23 @@ async def test_what_expires_with_another_date_is_decided_again_only_if_it_may_be
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, line: Any, times: int
 ) -> None:
     """Points without the competition change nothing of it, unless they are results where it gave results."""
-    decided, decide, look_up = list[Redating](), Redating.decided, RedatedPoints.look_up
+    decided, decide, look_up = list[Redating](), Redating.decided, PointsAtAnotherDate.look_up
 
-    def noted(redating: Redating) -> Any:
+    def noted(redating: Redating, known: KnownResults) -> Any:
         decided.append(redating)
-        return decide(redating)
+        return decide(redating, known)
 
     async with world_at(dsn, database, clock) as world:
         cause = CompetitionId(500)
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
         await world.add(0, cause, (ANN, HOURLY, 5), (ANN, LEAST, 7))
 
-        async def followed(points: RedatedPoints, live_pool: LivePool) -> None:
+        async def followed(points: PointsAtAnotherDate, live_pool: LivePool) -> None:
             await look_up(points, live_pool)
             decided.clear()
             await world.add(0, None, line)
 
-        monkeypatch.setattr(RedatedPoints, "look_up", followed)
+        monkeypatch.setattr(PointsAtAnotherDate, "look_up", followed)
         monkeypatch.setattr(Redating, "decided", noted)
         await world.do(0, commands.ChangeCompetition(competition_id=cause, started_at=MONDAY - timedelta(days=1)))
         assert len(decided) == times

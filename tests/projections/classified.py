@@ -1,7 +1,9 @@
 """Histories with ties, and classifications that a naive rule computes."""
 
+import asyncio
 import gc
-from collections.abc import Collection, Iterator
+from collections import deque
+from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
@@ -14,10 +16,11 @@ from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.heads import Head
 from projections.board.board import Board
-from projections.board.classification import Classified, Counted, classified, in_force
+from projections.board.classification import Classified, classified, in_force
 from projections.board.competition_sums import CompetitionSums, WhatCounts
+from projections.live.sums import read_sums
 from projections.live.tournament import LiveTournament
-from tests.histories import fold_events, sums_of, with_sums
+from tests.histories import SummedBoard, counted_of, fold_events, with_sums
 
 RANKING: Final = RankingId(1)
 COMPETITORS: Final = [CompetitorId(n) for n in range(11, 18)]
@@ -113,16 +116,16 @@ def reversals(points: list[events.PointsAdded], competition_id: CompetitionId, s
     ]
 
 
-def board_of(history: list[Event]) -> Board:
+def board_of(history: list[Event]) -> SummedBoard:
     """With the sums of competitions, as if they had been read from the log."""
     board = Board()
     fold_events(board, *history)
     return with_sums(board, history)
 
 
-def classification(board: Board, ranking_id: RankingId = RANKING) -> list[Classified]:
+def classification(board: SummedBoard, ranking_id: RankingId = RANKING) -> list[Classified]:
     ranking = board.rankings[ranking_id]
-    return list(finished(classified(Counted(board, ranking), in_force(ranking), ranking.participants)))
+    return list(finished(classified(counted_of(board, ranking_id), in_force(ranking), ranking.participants)))
 
 
 STEP_SECONDS_MAX: Final = 0.02
@@ -139,7 +142,7 @@ def frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
-def ranking_of(competitor_ids: Collection[CompetitorId], unity_id: UnityId) -> Board:
+def ranking_of(competitor_ids: Collection[CompetitorId], unity_id: UnityId) -> SummedBoard:
     board = Board()
     fold_events(
         board,
@@ -159,20 +162,44 @@ NOW: Final = datetime(2024, 2, 29, tzinfo=UTC)
 
 
 class RecordedLive(LiveTournament):
-    """A live with its log."""
+    """A live with its log. `waiting`: what is folded while the log is read, one event for each that is read."""
 
     def __init__(self) -> None:
         super().__init__(TournamentId(1), Head(Sequence(0), b""), Board())
         self.log: list[Recorded] = []
+        self.waiting: deque[Recorded] = deque()
 
     def append(self, *history: Event) -> None:
         for event in history:
-            sequence = Sequence(self.head.sequence + 1)
-            self.log.append(Recorded(sequence, NOW, OPERATOR, None, event))
-            self.fold(self.log[-1:], Head(sequence, b""))
+            self.go_on(Recorded(Sequence(self.head.sequence + 1), NOW, OPERATOR, None, event))
+
+    def go_on(self, *run: Recorded) -> None:
+        for recorded in run:
+            self.log.append(recorded)
+            self.fold([recorded], Head(recorded.sequence, b""))
+
+    async def chunks(self, _live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
+        for recorded in self.log[after:]:
+            yield [recorded]
+            await asyncio.sleep(0)
+            if self.waiting:
+                self.go_on(self.waiting.popleft())
 
     async def read_sums(self, sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
-        return sums_of(self.log[:sequence], counts)
+        assert sequence == self.head.sequence
+        sums = CompetitionSums(counts.first)
+        async for events_ in self.chunks(self, Sequence(0)):
+            sums.take(events_[0], counts)
+        return sums
+
+    async def know_sums(self, ranking_id: RankingId) -> None:
+        await read_sums(self, ranking_id, self.read_sums)
+
+
+def live_at(log: list[Recorded]) -> RecordedLive:
+    live = RecordedLive()
+    live.go_on(*log)
+    return live
 
 
 def live_of(history: list[Event]) -> RecordedLive:

@@ -18,10 +18,10 @@ from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event
 from engine.domain.steps import finished
 from engine.domain.terms import BEST_MAX, CompetitionId, CompetitorId, Sequence, Sort, UnityId
-from projections.board.board import Board, give_sums
+from projections.board.board import Board
 from projections.board.classification import Classified, ClassifiedGroup, Counted, classified, in_force
 from projections.board.competition_sums import CompetitionSums
-from tests.histories import copied, fold_events, unhurried, with_sums
+from tests.histories import SummedBoard, copied, counted_of, fold_events, unhurried, with_sums
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
@@ -246,7 +246,7 @@ def test_what_is_tied_all_along_shares_a_position_and_looks_at_no_more_than_allo
     ]
     ranking = board.rankings[RANKING]
     for sums_max, enough in ((len(COMPETITORS), True), (len(COMPETITORS) - 1, False)):
-        steps = classified(Counted(board, ranking), in_force(ranking), ranking.participants, sums_max=sums_max)
+        steps = classified(counted_of(board, RANKING), in_force(ranking), ranking.participants, sums_max=sums_max)
         if enough:
             assert list(finished(steps)) == lines
         else:
@@ -274,12 +274,12 @@ ITS_COMPETITIONS: Final = 20_000
 CROWD: Final = 50_000
 
 
-def longest_step(board: Board, *criteria: Criterion) -> tuple[list[Classified], float]:
+def longest_step(board: SummedBoard, *criteria: Criterion) -> tuple[list[Classified], float]:
     """The lines, and the seconds of processor time that the longest step to them took, in the best of three tries."""
     ranking, found = board.rankings[RANKING], []
     with frozen():
         for _ in range(3):
-            steps = classified(Counted(board, ranking), criteria, ranking.participants)
+            steps = classified(counted_of(board, RANKING), criteria, ranking.participants)
             longest = 0.0
             while True:
                 began_at = thread_time()
@@ -330,8 +330,7 @@ def test_what_is_kept_of_a_classification_is_no_work_for_the_garbage_collector()
             deltas = (Delta(competitor_id, unity_id, number),)
             given = events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=competition_id)
             sums.count(Sequence(1), given)
-    give_sums(board, RANKING, sums)
-    group = finished(classified(Counted(board, board.rankings[RANKING]), criteria, crowd))
+    group = finished(classified(Counted(board, board.rankings[RANKING], sums), criteria, crowd))
     gc.collect()
     assert len(gc.get_objects()) - before < 100
     assert len(group) == len(crowd)
@@ -441,9 +440,9 @@ class League:
         self.deductions = json.loads((FOOTBALL / "deductions.json").read_text()).get(season, [])
         self.teams = sorted({match["team1"] for match in self.matches})
         self.ids = {team: CompetitorId(n) for n, team in enumerate(self.teams, start=101)}
-        self.board = Board()
+        board = Board()
         fold_events(
-            self.board,
+            board,
             *(events.CompetitorRegistered(competitor_id=c, name=team) for team, c in self.ids.items()),
             events.RankingCreated(
                 ranking_id=RANKING,
@@ -456,7 +455,7 @@ class League:
             events.UnityAdded(ranking_id=RANKING, unity_id=GOALS, name="goals"),
             events.ClassificationDeclared(ranking_id=RANKING, criteria=criteria),
         )
-        with_sums(self.board, ())
+        self.board = with_sums(board, ())
 
     def play(self, number: int) -> None:
         match = self.matches[number]

@@ -24,8 +24,8 @@ from projections.board.classified_lines import ClassifiedLines
 from projections.board.order import OrderedLines
 from projections.live.classifications import HeldCounts
 from tests.bounds import Bounds, set_bounds
+from tests.histories import SummedBoard, counted_of, fold_events, logs, unhurried, with_sums
 from tests.histories import board_of as board_of_log
-from tests.histories import fold_events, logs, unhurried, with_sums
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
@@ -44,14 +44,14 @@ from tests.projections.classified import (
 STRANGER: Final = CompetitorId(99)
 
 
-def lines_of(board: Board, counted: Counted | None = None) -> ClassifiedLines:
+def lines_of(board: SummedBoard, counted: Counted | None = None) -> ClassifiedLines:
     ranking = board.rankings[RANKING]
     criteria = in_force(ranking)
     unities = [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]
     order = None
     if unities:
         order = OrderedLines(ranking.participants, unities[0].totals, unities[0].sort, unities[1:])
-    return ClassifiedLines(counted or Counted(board, ranking), criteria, ranking.participants, order, {})
+    return ClassifiedLines(counted or counted_of(board, RANKING), criteria, ranking.participants, order, {})
 
 
 @unhurried
@@ -111,7 +111,7 @@ def test_where_totals_alone_decide_no_more_lines_are_looked_at_than_are_asked_fo
 
     ranking = board.rankings[RANKING]
     whole = classification(board)
-    lines = lines_of(board, Watched(board, ranking))
+    lines = lines_of(board, Watched(board, ranking, board.sums[RANKING]))
     windows = lines.run(1_500, 1_520), lines.around(whole[1_509].competitor_id, 10), lines.run(0, lines_asked)
     for window, expected in zip(windows, (whole[1_500:1_520], whole[1_499:1_520], whole[:20]), strict=True):
         looked_at.clear()
@@ -128,7 +128,7 @@ def test_where_totals_alone_decide_no_more_lines_are_looked_at_than_are_asked_fo
 
 
 async def whole_of(live: RecordedLive) -> list[Classified]:
-    async with live.classifications.lines(RANKING, live.read_sums) as lines:
+    async with live.classifications.lines(RANKING, live.know_sums) as lines:
         return await in_time_slices(lines.run(0, len(lines)))
 
 
@@ -160,7 +160,7 @@ def test_what_is_folded_while_lines_are_computed_does_not_change_them(
     expected = classification(board_of(history))
 
     async def follow() -> list[Classified]:
-        async with live.classifications.lines(RANKING, live.read_sums) as lines:
+        async with live.classifications.lines(RANKING, live.know_sums) as lines:
             steps: Generator[None, None, list[Classified]]
             steps = lines.run(0, len(lines)) if at_once is None else lines.among(COMPETITORS)
             waiting = iter(meanwhile(history, more))
@@ -180,7 +180,7 @@ def test_what_is_folded_while_lines_are_computed_does_not_change_them(
 def test_held_counts_say_what_was_voided_at_their_moment(event: Any) -> None:
     board = Board()
     fold_events(board, *history_of((), [()] * len(COMPETITIONS), [], {COMPETITIONS[0]}))
-    held = HeldCounts(board, RANKING)
+    held = HeldCounts(board, RANKING, None)
     change = event(competition_id=COMPETITIONS[event is events.CompetitionVoided])
     held.note(change)
     fold_events(board, change)

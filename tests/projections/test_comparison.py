@@ -13,8 +13,7 @@ from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Event
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence
-from projections.board.board import Board, Ranking, give_sums, what_counts
-from projections.board.classification import Counted
+from projections.board.board import Board, Ranking, what_counts
 from projections.board.competition_sums import CompetitionSums
 from projections.past.comparison import (
     ClassifiedMove,
@@ -26,7 +25,7 @@ from projections.past.comparison import (
     without,
 )
 from tests.bounds import Bounds
-from tests.histories import sums_of, unhurried
+from tests.histories import counted_of, sums_of, unhurried
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
@@ -73,9 +72,9 @@ def test_what_is_foreseen_of_a_classification_is_what_comes(history: list[Event]
         assert all(move.before == move.after for move in expected)
         return
     before = board.rankings[RANKING]
-    counted = Counted(board, before)
-    then = ForeseenCounts(board, counted, after, decided)
-    if after.competition_sums is None:
+    counted = counted_of(board, RANKING)
+    then = ForeseenCounts(board, counted, RANKING, after, decided)
+    if then.lacks_sums:
         then.give(sums_then(board, history, decided, after))
     assert finished(classified_move_steps(before, after, counted, then)) == expected
     assert board == board_of(history)
@@ -95,12 +94,12 @@ def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
     before = copied(live.board.rankings[RANKING], after.participants)
     sums = asyncio.run(live.read_sums(live.head.sequence, what_counts(live.board, RANKING, None)))
     if is_followed:
-        give_sums(live.board, RANKING, sums)
+        asyncio.run(live.know_sums(RANKING))
     with live.classifications.counts(RANKING) as counted:
         if not is_followed:
             counted.give(sums)
-        then = ForeseenCounts(live.board, counted, after, decided)
-        if after.competition_sums is None:
+        then = ForeseenCounts(live.board, counted, RANKING, after, decided)
+        if then.lacks_sums:
             then.give(sums_then(live.board, history, decided, after))
         steps = classified_move_steps(before, after, counted, then)
         found: list[ClassifiedMove] = []
@@ -123,7 +122,7 @@ def test_who_is_left_out_is_in_the_first_classification_alone(
     board = board_of(history)
     other = board_of([left for event in history if (left := without(event, competitions, competitors)) is not None])
     before, after = board.rankings[RANKING], other.rankings[RANKING]
-    found = finished(classified_move_steps(before, after, Counted(board, before), Counted(other, after)))
+    found = finished(classified_move_steps(before, after, counted_of(board, RANKING), counted_of(other, RANKING)))
     assert found == moves_between(board, other)
     assert {move.competitor_id for move in found if move.after is None} == competitors
 
@@ -176,7 +175,7 @@ def test_a_comparison_that_would_look_at_too_much_is_refused(bounds: Bounds) -> 
     criteria = (Criterion(unity_id=next(iter(UNITIES)), best=1),)
     board = board_of(history_of(criteria, [()] * len(COMPETITIONS), [], set()))
     ranking = board.rankings[RANKING]
-    counted = Counted(board, ranking)
+    counted = counted_of(board, RANKING)
     bounds(CLASSIFIED_SUMS_MAX=len(COMPETITORS))
     assert len(finished(classified_move_steps(ranking, ranking, counted, counted))) == len(COMPETITORS)
     bounds(CLASSIFIED_SUMS_MAX=len(COMPETITORS) - 1)

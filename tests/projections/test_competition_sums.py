@@ -2,29 +2,28 @@
 
 import asyncio
 from collections import defaultdict
-from contextlib import suppress
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.domain import events
-from engine.domain.errors import Overtaken
 from engine.domain.events import CompetitorsStruck, CompetitorsUnstruck, Delta, Event, Points, PointsReversed, Recorded
-from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
-from projections.board.board import Board, Revisions, fold, give_sums, what_counts
-from projections.board.competition_sums import CompetitionSums, WhatCounts
-from tests.histories import board_of, counted_in, fold_events, logs, struck_in, sums_of, unhurried
+from engine.domain.terms import DELTA_MAX, OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from projections.board.board import Board, what_counts
+from projections.board.competition_sums import CompetitionSums
+from tests.histories import counted_in, logs, struck_in, sums_of, unhurried
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
+    NOW,
     RANKING,
     UNITIES,
     histories_with_ties,
     history_of,
+    live_at,
     live_of,
     meanwhile,
 )
-from tests.projections.classified import board_of as board_with_sums
 
 Sums = dict[tuple[UnityId, CompetitorId], dict[CompetitionId, int]]
 
@@ -73,44 +72,37 @@ def shown(sums: CompetitionSums | None, board: Board, ranking_id: RankingId) -> 
 
 @unhurried
 @given(logs(), st.data())
-def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
+def test_what_is_read_once_and_followed_from_then_on_is_what_the_whole_log_says(
     log: list[Recorded], data: st.DataObject
 ) -> None:
     moment = data.draw(st.integers(0, len(log)))
-    board = board_of(log[:moment])
-    for ranking_id in board.rankings:
-        give_sums(board, ranking_id, sums_of(log[:moment], what_counts(board, ranking_id, None)))
-    begun = list(board.rankings)
-    for recorded in log[moment:]:
-        fold(board, Revisions(), recorded)
+    live = live_at(log[:moment])
+    begun = list(live.board.rankings)
     for ranking_id in begun:
-        sums_now = board.rankings[ranking_id].competition_sums
+        asyncio.run(live.know_sums(ranking_id))
+    live.go_on(*log[moment:])
+    for ranking_id in begun:
+        sums_now = live.sums.get(ranking_id)
         if any(drops_sums(recorded, ranking_id) for recorded in log[moment:]):
             assert sums_now is None
         else:
-            assert shown(sums_now, board, ranking_id) == recounted(log, ranking_id)
+            assert shown(sums_now, live.board, ranking_id) == recounted(log, ranking_id)
             assert sums_now is not None
-            assert sums_now.given - board.voided == gave(log, ranking_id)
-    for ranking_id in board.rankings.keys() - begun:
-        assert board.rankings[ranking_id].competition_sums is None
+            assert sums_now.given - live.board.voided == gave(log, ranking_id)
+    for ranking_id in live.board.rankings.keys() - begun:
+        assert live.sums.get(ranking_id) is None
 
 
 def test_a_unity_that_is_added_later_has_its_best_results_in_the_sums() -> None:
     unity_id, (competitor_id, competition_id) = UnityId(29), (COMPETITORS[0], COMPETITIONS[0])
-    before = history_of((), [()] * len(COMPETITIONS), [], set())
-    scored = [Delta(competitor_id, unity_id, result) for result in (10, 7)]
-    after = [
-        events.UnityAdded(ranking_id=RANKING, unity_id=unity_id, name="best", counts=Counts.BEST),
-        *(
-            events.PointsAdded(ranking_id=RANKING, competition_id=competition_id, deltas=(), results=(one,))
-            for one in scored
-        ),
-    ]
-    board = board_with_sums(before)
-    fold_events(board, *after, first=len(before) + 1)
-    followed, read = (one.rankings[RANKING].competition_sums for one in (board, board_with_sums([*before, *after])))
+    live = live_of(history_of((), [()] * len(COMPETITIONS), [], set()))
+    asyncio.run(live.know_sums(RANKING))
+    live.append(events.UnityAdded(ranking_id=RANKING, unity_id=unity_id, name="best", counts=Counts.BEST))
+    for result in (10, 7):
+        scored = (Delta(competitor_id, unity_id, result),)
+        live.append(events.PointsAdded(ranking_id=RANKING, competition_id=competition_id, deltas=(), results=scored))
+    followed, read = live.sums.get(RANKING), sums_of(live.log, what_counts(live.board, RANKING, None))
     assert followed is not None
-    assert read is not None
     assert followed.sum(unity_id, competitor_id, competition_id) == read.sum(unity_id, competitor_id, competition_id)
     assert followed.shown(unity_id, followed.sum(unity_id, competitor_id, competition_id) or 0) == 10
 
@@ -159,49 +151,12 @@ def test_sums_are_exact_in_any_order_and_beyond_64_bits(added: list[events.Point
 @given(history=histories_with_ties, more=histories_with_ties)
 def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event], more: list[Event]) -> None:
     live = live_of(history)
-    waiting = iter(meanwhile(history, more))
-
-    async def slowly(sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
-        sums = CompetitionSums(counts.first)
-        for recorded in live.log[:sequence]:
-            sums.take(recorded, counts)
-            live.append(*[event for event in [next(waiting, None)] if event is not None])
-            await asyncio.sleep(0)
-        return sums
-
-    followed = False
-    while not followed:
-        with suppress(Overtaken):  # others count by now, twice in a row
-            asyncio.run(live.followed_sums.follow(RANKING, slowly))
-            followed = True
-    live.append(*waiting)
-    ranking = live.board.rankings[RANKING]
-    assert shown(ranking.competition_sums, live.board, RANKING) == recounted(live.log, RANKING)
-    assert ranking.competition_sums is not None
-    assert ranking.competition_sums.given - live.board.voided == gave(live.log, RANKING)
-
-
-def test_sums_are_read_once_for_all_who_ask_and_again_when_the_board_was_replaced() -> None:
-    gains = (COMPETITIONS[0], (Delta(COMPETITORS[0], next(iter(UNITIES)), 1),))
-    live = live_of(history_of((), [()] * len(COMPETITIONS), [gains], set()))
-    reads = []
-
-    async def read(sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
-        reads.append(sequence)
-        if len(reads) == 2:
-            live.board = board_of(live.log)  # as when it goes on from the tables
-        await asyncio.sleep(0)
-        return await live.read_sums(sequence, counts)
-
-    async def ask() -> None:
-        await asyncio.gather(*[live.followed_sums.follow(RANKING, read) for _ in range(3)])
-
-    asyncio.run(ask())
-    assert len(reads) == 1
-    assert live.followed_sums.size_bytes > 0
-    live.board = board_of(live.log)  # as when it goes on from the tables
-    live.followed_sums.clear()
-    assert live.followed_sums.size_bytes == 0
-    asyncio.run(ask())
-    assert len(reads) == 3
-    assert live.board.rankings[RANKING].competition_sums is not None
+    following = enumerate(meanwhile(history, more), start=len(history) + 1)
+    live.waiting.extend([Recorded(Sequence(n), NOW, OPERATOR, None, event) for n, event in following])
+    while live.sums.get(RANKING) is None:  # others may count by now
+        asyncio.run(live.know_sums(RANKING))
+    live.go_on(*live.waiting)
+    sums = live.sums.get(RANKING)
+    assert shown(sums, live.board, RANKING) == recounted(live.log, RANKING)
+    assert sums is not None
+    assert sums.given - live.board.voided == gave(live.log, RANKING)

@@ -11,7 +11,7 @@ from engine.domain import events
 from engine.domain.events import Points, Recorded
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, UnityId
-from projections.board.board import Revisions, fold, give_sums, what_counts
+from projections.board.board import Revisions, count_in, fold, what_counts
 from projections.board.recent_results import CompetitionSum, forms, looked_at
 from tests.histories import board_of, counted_in, logs, struck_in, sums_of, unhurried
 
@@ -58,7 +58,6 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
         for unity_id in board_of(log[:moment]).rankings[ranking_id].unities:
             board = board_of(log[:moment])
             sums = sums_of(log[:moment], what_counts(board, ranking_id, None))
-            give_sums(board, ranking_id, sums)
             everybody = list(board.competitors)
             whole = recounted(log[:moment], unity_id)
             assert looked_at(sums, unity_id, everybody) >= sum(map(len, whole.values()))
@@ -66,4 +65,6 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
             next(steps)
             for recorded in log[moment:]:
                 fold(board, Revisions(), recorded)
+                if isinstance(recorded.event, events.Points) and recorded.event.ranking_id == ranking_id:
+                    count_in(sums, recorded.sequence, recorded.event, expires=False)
             assert finished(steps) == {c: whole.get(c, [])[-last:] for c in everybody}

@@ -1,12 +1,13 @@
 """Unities that count the best or the last result, beside a model that is written from the documentation alone: a line
 counts if its event is not undone, its competition not voided, and its competitor not struck there."""
 
+import asyncio
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from hypothesis import given
@@ -30,13 +31,14 @@ from engine.domain.terms import (
 )
 from engine.log import codec
 from projections.answers.explainer import Explainer, Place
-from projections.board.board import Board, Revisions, fold, give_results, give_sums, what_counts
-from projections.board.competition_sums import CompetitionSums
+from projections.board.board import Board, Revisions, fold, what_counts
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
-from projections.board.results import Results, note_given
 from projections.board.standing import standings
-from projections.live.given_results import _Reading
+from projections.live.given_results import read_results
+from projections.live.pool import LivePool
+from projections.live.sums import read_sums
 from projections.past.comparison import without
 from projections.past.effects import Effects
 from projections.past.history import DeltaLine, Historian
@@ -45,6 +47,7 @@ from projections.past.timeline import Timeline
 from projections.past.world_clock import WorldClock, add_special, drop_totals
 from projections.tables.tables import Touched, touch
 from tests.histories import OPENED, passage_of, result_histories, sums_of, unhurried
+from tests.projections.classified import live_at
 
 BEGIN: Final = datetime(2024, 3, 1, tzinfo=UTC)
 TOURNAMENT: Final = TournamentId(1)
@@ -170,51 +173,43 @@ def test_totals_are_those_of_the_results_that_count(history: list[Event]) -> Non
 @given(result_histories(), st.data())
 def test_it_is_known_since_when_totals_are_what_they_are(history: list[Event], data: st.DataObject) -> None:
     """Whether the sums were read at the end or before, then followed; where they could not be, they are not there."""
-    run = recorded_of(history)
+    run, model = recorded_of(history), Model()
+    for recorded in run:
+        model.take(recorded)
     moment = data.draw(st.integers(0, len(run)))
     for ranking_id in folded(run[:moment]).rankings:
-        board = folded(run[:moment])
         unities = frozenset(folded(run).rankings[ranking_id].unities)
-        give_sums(board, ranking_id, sums_first(run[:moment], board, ranking_id, unities))
-        model = Model()
-        for recorded in run:
-            model.take(recorded)
-            if recorded.sequence > moment:
-                fold(board, Revisions(), recorded)
-        read = sums_first(run, board, ranking_id, unities)
+        live = live_at(run[:moment])
+
+        async def read(_: Sequence, counts: WhatCounts) -> CompetitionSums:
+            return sums_of(run[:moment], msgspec.structs.replace(counts, first=unities))  # noqa: B023
+
+        asyncio.run(read_sums(live, ranking_id, read))
+        live.go_on(*run[moment:])
+        again = sums_first(run, live.board, ranking_id, unities)
         for unity_id in unities:
-            for competitor_id in board.rankings[ranking_id].participants:
-                reached = read.reached(unity_id, competitor_id)
+            for competitor_id in live.board.rankings[ranking_id].participants:
+                reached = again.reached(unity_id, competitor_id)
                 assert reached == model.reached((ranking_id, unity_id, competitor_id))
-        followed = board.rankings[ranking_id].competition_sums
-        assert followed is None or followed == read
+        assert live.sums.get(ranking_id) in (None, again)
 
 
 @unhurried
 @given(result_histories(), st.data())
-def test_results_that_a_board_follows_are_those_that_count(history: list[Event], data: st.DataObject) -> None:
-    """They decide what a total falls back to. They are read up to one event, while the board goes on to another."""
-    run = recorded_of(history)
-    begin, end = sorted(data.draw(st.tuples(st.integers(0, len(run)), st.integers(0, len(run)))))
-    board, model = folded(run[:begin]), Model()
-    readings = {ranking_id: _Reading(board, ranking_id, None) for ranking_id in board.rankings}
-    for recorded in run[begin:end]:
-        fold(board, Revisions(), recorded)
-        for reading in readings.values():
-            reading.follow(recorded)
-    for ranking_id, reading in readings.items():
-        for recorded in run[:begin]:
-            reading.take(recorded)
-        while reading.missed:
-            reading.take_missed()
-        give_results(board, ranking_id, reading.results)
-    for recorded in run[end:]:
-        fold(board, Revisions(), recorded)
+def test_results_that_a_live_follows_are_those_that_count(history: list[Event], data: st.DataObject) -> None:
+    """They decide what a total falls back to. Events are folded while they are read."""
+    run, model = recorded_of(history), Model()
     for recorded in run:
         model.take(recorded)
-    for ranking_id, unity_id, competitor_id in of_results(board):
-        followed = board.rankings[ranking_id].results
-        if followed is not None:
+    live = live_at(run[: data.draw(st.integers(0, len(run)))])
+    live.waiting.extend(run[live.head.sequence :])
+    begun = list(live.board.rankings)
+    asyncio.run(read_results(cast(LivePool, live), live, begun))
+    live.go_on(*live.waiting)
+    for ranking_id, unity_id, competitor_id in of_results(live.board):
+        if ranking_id in begun:
+            followed = live.results.get(ranking_id)
+            assert followed is not None
             counting = [sequence for sequence, _, _ in model.counting((ranking_id, unity_id, competitor_id))]
             assert sorted(given.sequence for given in followed.of(unity_id, competitor_id)) == counting
 
@@ -442,19 +437,16 @@ def many_at_once() -> list[Recorded]:
 
 def test_folding_many_results_enters_few_functions_for_each() -> None:
     *before, last = many_at_once()
-    board, ranking_id = folded(before), RankingId(1)
-    sums, results = sums_of(before, what_counts(board, ranking_id, None)), Results()
-    for recorded in before:
-        note_given(results, board.rankings[ranking_id].unities, ranking_id, recorded)
-    give_sums(board, ranking_id, sums)
-    give_results(board, ranking_id, results)
+    live, ranking_id = live_at(before), RankingId(1)
+    asyncio.run(live.know_sums(ranking_id))
+    asyncio.run(read_results(cast(LivePool, live), live, [ranking_id]))
     entered: Counter[str] = Counter()
     sys.setprofile(lambda _frame, what, _: entered.update([what]))
     try:
-        fold(board, Revisions(), last)
+        live.go_on(last)
     finally:
         sys.setprofile(None)
-    assert shown_on(board, (ranking_id, UnityId(11), CompetitorId(1))) == 7
+    assert shown_on(live.board, (ranking_id, UnityId(11), CompetitorId(1))) == 7
     assert entered["call"] <= CALLS_MAX * MANY
 
 

@@ -27,7 +27,7 @@ from projections.answers.foreseen import (
     standing_move,
 )
 from projections.board.board import Ranking
-from projections.live.followed_sums import ReadSums
+from projections.live.sums import ReadSums
 from projections.live.tournament import LiveTournament
 from projections.past.comparison import ClassifiedMove, Move, move_steps
 
