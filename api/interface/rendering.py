@@ -8,6 +8,7 @@ shows (a held board, copies of lists and totals), and is then rendered step by s
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Annotated, Any, Final, Protocol
 
 import msgspec
@@ -124,18 +125,18 @@ Instant = Annotated[str, Meta(examples=["2026-05-02T17:04:11.512340Z"], extra_js
 
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
 
-Taking = tuple[Callable[[], Iterator[bytes]], tuple[Part, ...], bytes]
-"""The reserved data of a long answer: how to make it, its parts, and its last bytes."""
+Taking = tuple[bytes, Callable[[], Iterator[bytes]], tuple[Part, ...], bytes]
+"""The reserved data of a long answer: its first bytes, how to make the others, its parts, and its last bytes."""
 
 
 def later(view: BoardNow, question: tuple[object, ...], take: Callable[[BoardNow], Taking]) -> Later:
     """The long answer to `question`. All requests that begin it at the same head share it."""
 
     def begin() -> Long:
-        make, parts, end = take(view)
+        first, make, parts, end = take(view)
         head = view.head
         etag = etag_of(FOLD_VERSION, view.tournament_id, head.sequence, head.digest, *question)
-        return Long(make, parts, end=end, etag=etag)
+        return Long(lambda: chain((first,), make()), parts, end=end, etag=etag)
 
     return lambda: view.cache.shared((question, view.head), begin)
 

@@ -1,8 +1,9 @@
 """Competitions: their shape, how it is rendered, and the operations on them, except voiding (`voiding.py`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
+from functools import partial
 from typing import Final, Protocol
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -157,12 +158,7 @@ def list_competitions(view: BoardNow, answer: Answer, asked: PageQuestion | List
         found = items(view, shown)
         pieces = competitor_pieces(view)
         before, after = around(shown)
-
-        def make() -> Iterator[bytes]:
-            yield before
-            yield from regrouped(listed(_competition(pieces, *one) for one in found))
-
-        return make, pieces.parts, after
+        return before, partial(_listed, pieces, found), pieces.parts, after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitions)):
         return tagged_body(b"".join(around(part(view))))
@@ -194,13 +190,8 @@ def render_competition(view: BoardNow, answer: Answer, of: OfCompetition) -> byt
 
     def take(view: BoardNow) -> Taking:
         pieces = competitor_pieces(view)
-        competition = view.board.competitions[competition_id]
-
-        def make() -> Iterator[bytes]:
-            yield answer.before
-            yield from regrouped(_competition(pieces, competition_id, competition))
-
-        return make, pieces.parts, b"}"
+        found = competition_id, view.board.competitions[competition_id]
+        return answer.before, lambda: regrouped(_competition(pieces, *found)), pieces.parts, b"}"
 
     return later(view, ("competition", answer.message, competition_id), take)
 
@@ -216,14 +207,13 @@ def render_competitions(view: BoardNow, answer: Answer, of: Items[OfCompetition]
 
     def take(view: BoardNow) -> Taking:
         pieces = competitor_pieces(view)
-
-        def make() -> Iterator[bytes]:
-            yield answer.before + before
-            yield from regrouped(listed(_competition(pieces, *one) for one in found))
-
-        return make, (pieces.held,), after + b"}"
+        return answer.before + before, partial(_listed, pieces, found), (pieces.held,), after + b"}"
 
     return later(view, ("competitions", answer.message, *[one.competition_id for one in of]), take)
+
+
+def _listed(pieces: CompetitorPieces, found: Iterable[tuple[CompetitionId, Competition]]) -> Iterator[bytes]:
+    return regrouped(listed(_competition(pieces, *one) for one in found))
 
 
 def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, competition: Competition) -> Iterator[bytes]:

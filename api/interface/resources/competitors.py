@@ -1,6 +1,5 @@
 """Competitors: their shape, how it is rendered, and the operations on them."""
 
-from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from typing import Annotated, Final, Protocol
 
@@ -131,12 +130,7 @@ def list_competitors(view: BoardNow, answer: Answer, asked: PageQuestion | ListP
         found = part(view)
         pieces = competitor_pieces(view)
         before, after = around(found)
-
-        def make() -> Iterator[bytes]:
-            yield before
-            yield from joined(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
-
-        return make, pieces.parts, after
+        return before, lambda: joined(pieces[CompetitorId(one)] for one in found.ids), pieces.parts, after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitors)):
         return tagged_body(b"".join(around(part(view))))
@@ -173,12 +167,8 @@ def render_competitors(view: BoardNow, answer: Answer, of: Items[OfCompetitor]) 
 
     def take(view: BoardNow) -> Taking:
         pieces = competitor_pieces(view)
-
-        def make() -> Iterator[bytes]:
-            yield answer.before + before
-            yield from joined(pieces[competitor_id] for competitor_id in competitor_ids)
-
-        return make, (pieces.held,), after + b"}"
+        first, end = answer.before + before, after + b"}"
+        return first, lambda: joined(pieces[one] for one in competitor_ids), (pieces.held,), end
 
     return later(view, ("competitors", answer.message, competitor_ids[0], competitor_ids[-1]), take)
 

@@ -145,12 +145,7 @@ def _long_list(view: BoardNow, answer: Answer, brief: bool) -> Later:
     def take(view: BoardNow) -> Taking:
         make, parts = _take(view, view.board.rankings, brief=brief)
         before, after = cut(RankingsShape(ranking=[]), "ranking")
-
-        def whole() -> Iterator[bytes]:
-            yield answer.before + before
-            yield from make()
-
-        return whole, parts, after + b"}"
+        return answer.before + before, make, parts, after + b"}"
 
     return later(view, ("rankings", brief), take)
 
@@ -181,13 +176,7 @@ def render_ranking(view: BoardNow, answer: Answer, of: OfRanking) -> bytes | Lat
         return answer.body(_ranking(view, ranking_id, ranking, competitors))
 
     def take(view: BoardNow) -> Taking:
-        make, parts = _take(view, [ranking_id])
-
-        def whole() -> Iterator[bytes]:
-            yield answer.before
-            yield from make()
-
-        return whole, parts, b"}"
+        return answer.before, *_take(view, [ranking_id]), b"}"
 
     return later(view, ("ranking", answer.message, ranking_id), take)
 
@@ -259,10 +248,8 @@ def _take(
         yield from joined(pieces[competitor_id] for competitor_id in held.participants)
         yield after
 
-    def make() -> Iterator[bytes]:
-        yield from regrouped(listed(map(one, listed_ids)))
-
-    return make, (*pieces.parts, Taken(_TAKEN_BYTES + 8 * len(listed_ids)))
+    parts = (*pieces.parts, Taken(_TAKEN_BYTES + 8 * len(listed_ids)))
+    return lambda: regrouped(listed(map(one, listed_ids))), parts
 
 
 _TAKEN_BYTES: Final = 600

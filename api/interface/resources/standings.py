@@ -383,12 +383,11 @@ def _take(view: BoardNow, answer: Answer, ranking_id: RankingId, earlier: _Earli
     before, between, after = cut(shape, "competitors", "unities")
 
     def make() -> Iterator[bytes]:
-        yield answer.before + before
         yield from competitors.chunks()
         yield between
         yield from listed(unity.chunks() for unity in unities)
 
-    return make, (*parts, *unities), after + b"}"
+    return answer.before + before, make, (*parts, *unities), after + b"}"
 
 
 def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | MadePerAnswer:
