@@ -74,7 +74,7 @@ class Expiration:
         event = recorded.event
         if isinstance(event, events.PointsAdded) and event.ranking_id in self._ranking_ids:
             rule = self._sums.rule(event.ranking_id)
-            for line in rule.of(recorded) if rule.expiries else ():
+            for line in rule.lines(recorded.sequence, recorded.recorded_at, event) if rule.expiries else ():
                 if line.expires_at is not None and rule.by(self._now) < line.expires_at <= self._until:
                     self._sums.stop(event.ranking_id, line)
 
