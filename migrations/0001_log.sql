@@ -52,6 +52,7 @@ CREATE TABLE block (
     recorded_at        timestamptz NOT NULL,
     digest             bytea NOT NULL,
     bytes              bigint NOT NULL,
+    log_bytes          bigint NOT NULL,
     append_id          uuid NOT NULL,
     answers            bigint[],
     structure_sequence bigint,
@@ -61,6 +62,7 @@ CREATE TABLE block (
 ) WITH (autovacuum_freeze_min_age = 0);
 COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
 COMMENT ON COLUMN block.bytes IS 'Length of its text, see block_text, and of what its events had in personal: readers limit their reads by it.';
+COMMENT ON COLUMN block.log_bytes IS 'The sum of bytes of the log up to this block.';
 COMMENT ON COLUMN block.append_id IS 'Identifies the sender''s block, so that after an unknown outcome it can ask again.';
 COMMENT ON COLUMN block.answers IS 'What append_block answered for each request; NULL: all were appended, one after the other.';
 COMMENT ON COLUMN block.structure_sequence IS 'Sequence of the last block up to this one that held a structural event; NULL: written before this was kept, take the block for structural.';
@@ -334,6 +336,8 @@ DECLARE
     v_refusals  bigint;
     v_head      bigint;
     v_structure bigint;
+    v_bytes     bigint;
+    v_log_bytes bigint;
     v_time      timestamptz;
     v_now       timestamptz;
     v_digest    bytea;
@@ -358,8 +362,8 @@ BEGIN
                        THEN 'busy' ELSE 'unknown' END;
         RETURN;
     END IF;
-    SELECT b.last_sequence, coalesce(b.structure_sequence, b.last_sequence), b.recorded_at, b.digest
-        INTO v_head, v_structure, v_time, v_digest
+    SELECT b.last_sequence, coalesce(b.structure_sequence, b.last_sequence), b.log_bytes, b.recorded_at, b.digest
+        INTO v_head, v_structure, v_log_bytes, v_time, v_digest
         FROM block AS b
         WHERE b.tournament_id = p_tournament_id
         ORDER BY b.last_sequence DESC
@@ -367,6 +371,7 @@ BEGIN
     IF NOT FOUND THEN   -- the tournament is being opened
         v_head := 0;
         v_structure := 0;
+        v_log_bytes := 0;
         v_digest := genesis_digest(p_tournament_id);
     END IF;
 
@@ -531,11 +536,12 @@ BEGIN
     END IF;
     v_text := convert_to(block_text(first_sequence, (extract(epoch FROM recorded_at) * 1000000)::bigint,
                                     p_actors, p_kinds, v_keys, p_bodies), 'UTF8');
+    v_bytes := length(v_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0);
     digest := sha256(v_digest || sha256(v_text));
-    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers,
-                       structure_sequence, created)
-        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest,
-                length(v_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0), p_append_id, answers,
+    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id,
+                       answers, structure_sequence, created)
+        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, v_bytes, v_log_bytes + v_bytes,
+                p_append_id, answers,
                 CASE WHEN p_structural AND (answers IS NULL OR answers[cardinality(answers)] > 0)
                      THEN last_sequence ELSE v_structure END,
                 p_created);
@@ -647,13 +653,15 @@ LANGUAGE plpgsql SET search_path = tallybook, pg_temp AS $$
 DECLARE
     v_last   bigint := p_first_sequence + cardinality(p_bodies) - 1;
     v_before bytea;
+    v_bytes  bigint := 0;
+    v_added  bigint;
     v_text   bytea;
     v_digest bytea;
 BEGIN
     IF p_first_sequence = 1 THEN
         v_before := genesis_digest(p_tournament_id);
     ELSE
-        SELECT b.digest INTO v_before FROM block AS b
+        SELECT b.digest, b.log_bytes INTO v_before, v_bytes FROM block AS b
             WHERE b.tournament_id = p_tournament_id AND b.last_sequence = p_first_sequence - 1;
     END IF;
     v_text := convert_to(block_text(p_first_sequence, (extract(epoch FROM p_recorded_at) * 1000000)::bigint,
@@ -671,11 +679,11 @@ BEGIN
     INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
         SELECT p_tournament_id, used.key, used.fingerprint, used.sequence
         FROM unnest(p_used_keys, p_fingerprints, p_key_sequences) AS used (key, fingerprint, sequence);
-    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers,
-                       structure_sequence, created, rules)
-        VALUES (p_tournament_id, v_last, p_first_sequence, p_recorded_at, v_digest,
-                length(v_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0), p_append_id,
-                p_answers, p_structure_sequence, p_created, p_rules);
+    v_added := length(v_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0);
+    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id,
+                       answers, structure_sequence, created, rules)
+        VALUES (p_tournament_id, v_last, p_first_sequence, p_recorded_at, v_digest, v_added, v_bytes + v_added,
+                p_append_id, p_answers, p_structure_sequence, p_created, p_rules);
 END
 $$;
 

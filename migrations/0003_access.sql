@@ -41,31 +41,15 @@ COMMENT ON COLUMN ticket.hash IS 'SHA-256 of the ticket''s text.';
 
 CREATE INDEX ticket_expires ON ticket (tournament_id, expires_at);
 
--- A quota is of a tournament (token_id 0) or of a token, in all tournaments (tournament_id 0). NULL: not bounded.
 CREATE TABLE quota (
-    tournament_id bigint NOT NULL,
-    token_id      bigint NOT NULL,
+    tournament_id bigint PRIMARY KEY,
     events        bigint,
     competitors   bigint,
-    bytes         bigint,
-    PRIMARY KEY (tournament_id, token_id),
-    CHECK ((tournament_id = 0) <> (token_id = 0))
+    bytes         bigint
 );
-COMMENT ON TABLE quota IS 'Bounds of what a tournament holds, and of what a token writes. Processes read it every two seconds.';
-COMMENT ON COLUMN quota.bytes IS 'Of events as they are stored.';
+COMMENT ON TABLE quota IS 'Bounds of what a tournament holds; NULL: none. Processes read it every two seconds.';
+COMMENT ON COLUMN quota.bytes IS 'Of blocks as they are stored, see block.log_bytes.';
 
-CREATE TABLE quota_use (
-    tournament_id bigint NOT NULL,
-    token_id      bigint NOT NULL,
-    sequence      bigint NOT NULL,
-    events        bigint NOT NULL,
-    competitors   bigint NOT NULL,
-    bytes         bigint NOT NULL,
-    PRIMARY KEY (tournament_id, token_id)
-);
-COMMENT ON TABLE quota_use IS 'What was counted in a tournament for a quota, of everything (token_id 0) or of a token. The log has the rest.';
-COMMENT ON COLUMN quota_use.sequence IS 'The last event that was counted.';
-
-GRANT SELECT, INSERT, UPDATE, DELETE ON quota, quota_use TO tallybook_service;
+GRANT SELECT, INSERT, UPDATE, DELETE ON quota TO tallybook_service;
 GRANT SELECT, INSERT, UPDATE ON token TO tallybook_service;
 GRANT SELECT, INSERT, DELETE ON session, ticket TO tallybook_service;

@@ -134,6 +134,11 @@ async def keep_snapshot(connection: asyncpg.Connection, tournament_id: Tournamen
 
 # ── The chain ───────────────────────────────────────────────────────────────────────────────────────────
 
+_REPLACE: Final = """
+    UPDATE block
+    SET digest = $3, bytes = $4, log_bytes = $5
+    WHERE tournament_id = $1 AND last_sequence = $2
+"""
 _BLOCKS: Final = """
     SELECT first_sequence, last_sequence, recorded_at
     FROM block
@@ -150,20 +155,15 @@ _EVENTS: Final = """
 
 async def rechain(owner: asyncpg.Connection, tournament_id: TournamentId) -> Head:
     """Makes every digest that of the events which are there now: what a thorough forger does."""
-    known, last = digest.genesis(tournament_id), Sequence(0)
+    known, last, size = digest.genesis(tournament_id), Sequence(0), 0
     async with unguarded(owner):
         for first, last, recorded_at in await owner.fetch(_BLOCKS, tournament_id):
             rows: Iterable[asyncpg.Record] = await owner.fetch(_EVENTS, tournament_id, first, last)
             actors, kinds, keys, bodies, sizes = zip(*rows, strict=True)
             text = digest.block_text(first, recorded_at, actors, kinds, keys, bodies)
-            known = digest.chain(known, text)
-            await owner.execute(
-                "UPDATE block SET digest = $3, bytes = $4 WHERE tournament_id = $1 AND last_sequence = $2",
-                tournament_id,
-                last,
-                known,
-                len(text) + sum(sizes),
-            )
+            known, added = digest.chain(known, text), len(text) + sum(sizes)
+            size += added
+            await owner.execute(_REPLACE, tournament_id, last, known, added, size)
     return Head(last, known)
 
 

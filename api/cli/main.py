@@ -81,7 +81,7 @@ _PARTS: Final = {
     "import": (_COMPETE, "List imports of competitions, and undo them."),
     "points": (_COMPETE, "Add points, and undo them."),
     "classification": (_COMPETE, "Show and declare how rankings are classified."),
-    "token": (_OPERATE, "Create, list, limit and revoke tokens."),
+    "token": (_OPERATE, "Create, list and revoke tokens."),
     "webhook": (_OPERATE, "Add, list, resume and remove webhooks."),
     "erasures": (_OPERATE, "Keep a list of erasures outside the database, and apply it to a database."),
 }
@@ -403,16 +403,6 @@ _TREE: Final = (
         "token revoke",
         "tokens:revoke_token",
         "Revoke a token. Within five seconds every process refuses it.",
-    ),
-    Entry(
-        "token quota",
-        "quotas:quota_of_token",
-        """
-        Limit what a token may write in all tournaments combined, and show how much of its quota is used.
-
-        Omitted bounds stay. Beyond a bound, changes are refused (429). In each tournament, counting begins with the
-        first change that the token makes under the quota. Every process applies a new quota within five seconds.
-        """,
     ),
     # ── Webhooks ────────────────────────────────────────────────────────────────────────────────────────────
     Entry(

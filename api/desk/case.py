@@ -76,8 +76,6 @@ class Case(Struct, eq=False, kw_only=True):
 
     def lacks(self) -> LookUp | None:
         """What must be looked up before the case is judged; None: nothing, as far as is known."""
-        if isinstance(self.condition, Limit) and not self.condition.is_settled:
-            return self.condition.settle
         if self.evidence is not None and not self.evidence.is_current:
             return self.evidence.look_up
         return None

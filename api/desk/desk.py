@@ -73,7 +73,7 @@ class Desk:
 
     def __init__(self, means: Means) -> None:
         self._means = means
-        self.quotas = Quotas(means.database)
+        self.quotas = Quotas(means.database, means.live_pool)
         self.dockets: dict[TournamentId, Docket] = {}  # the dockets that take new cases
         self._working: set[Docket] = set()  # also those of tournaments that were dropped
         self._settled = asyncio.Event()  # closing, and no docket works any more
@@ -138,16 +138,16 @@ class Desk:
         if condition is not None and condition.exact:
             case.exact = case.alone = True
         if self.quotas.known or isinstance(command, NEEDS_EVIDENCE):
-            self._put_when_looked_up(live, case)
+            self._put_when_looked_up(live, case, condition)
         else:
             self._docket(live).put(case)
         return receipt
 
-    def _put_when_looked_up(self, live: LiveTournament, case: Case) -> None:
+    def _put_when_looked_up(self, live: LiveTournament, case: Case, condition: Condition | None) -> None:
         if isinstance(case.command, NEEDS_EVIDENCE):
             case.evidence = evidence_of(live, case.command)
             case.alone |= case.evidence is not None and case.evidence.alone
-        case.condition = self.quotas.limit(live, case) or case.condition
+        case.condition = self.quotas.limit(live, case.command, condition) or condition
         self._docket(live).put_when_looked_up(case)
 
     def _let_go(self, case: Case, size_bytes: int, _: object) -> None:

@@ -28,7 +28,6 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     http_errors.NotAcceptable: 406,
     errors.Conflict: 409,
     errors.QuotaReached: 409,
-    errors.TokenQuotaReached: 429,
     errors.PreconditionFailed: 412,
     errors.Unacceptable: 422,
     errors.KeyReused: 422,

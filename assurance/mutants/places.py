@@ -60,6 +60,7 @@ CORE: Final = (
     "projections/live/held.py",
     "projections/live/orders.py",
     "projections/live/caused.py",
+    "projections/live/kept.py",
     "projections/tables/columns.py",
     "projections/tables/tables.py",
     "projections/tables/worker.py",

@@ -50,7 +50,6 @@ COPIED: Final = (
     "token",
     "session",
     "quota",
-    "quota_use",
     "stopped",
     "defect",
     "deleted_tournament",

@@ -8,7 +8,6 @@
     │   ├── NotFound               no such path, tournament, ranking, …
     │   ├── Conflict               the current state forbids it: a closed ranking
     │   ├── QuotaReached           its tournament has no room for it
-    │   ├── TokenQuotaReached      its token may not write that much
     │   ├── PreconditionFailed     the resource has changed since the client saw it
     │   └── Unacceptable           readable, but not acceptable
     │       └── KeyReused          the idempotency key belongs to another request
@@ -116,15 +115,6 @@ class QuotaReached(Refusal):
 
     def __init__(self, faults: Items[Fault]) -> None:
         super().__init__("The tournament's quota has no room for this; ask the operator of the service.", faults)
-
-
-class TokenQuotaReached(Refusal):
-    """As QuotaReached, for everything that the token has written."""
-
-    code = "token_quota_reached"
-
-    def __init__(self, faults: Items[Fault]) -> None:
-        super().__init__("The token's quota has no room for this; ask the operator of the service.", faults)
 
 
 class PreconditionFailed(Refusal):

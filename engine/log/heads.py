@@ -41,6 +41,24 @@ _HEADS: Final = """
         LIMIT 1
     ) AS b ON true
 """
+_LOG_BYTES: Final = """
+    SELECT tournament_id, log_bytes
+    FROM block
+    WHERE tournament_id = $1
+    ORDER BY last_sequence DESC
+    LIMIT 1
+"""
+_LOGS_BYTES: Final = """
+    SELECT a.tournament_id, b.log_bytes
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    LEFT JOIN LATERAL (
+        SELECT log_bytes
+        FROM block
+        WHERE tournament_id = a.tournament_id
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b ON true
+"""
 _NOW: Final = "SELECT clock_timestamp()"
 # Finds the last sequence at or before the moment by bisection: within one log, the time never decreases.
 _LAST_AT: Final = """
@@ -102,6 +120,15 @@ async def current(connection: Connection, tournament_ids: Collection[TournamentI
         if sequence is not None:
             found[tournament_id] = Head(sequence, digest_)
     return found
+
+
+async def log_bytes(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, int]:
+    """The stored bytes of the log of each tournament that exists."""
+    if is_distributed(connection):
+        rows = [row for one in tournament_ids for row in await connection.fetch(_LOG_BYTES, one)]
+    else:
+        rows = await connection.fetch(_LOGS_BYTES, list(tournament_ids))
+    return {tournament_id: size for tournament_id, size in map(tuple, rows) if size is not None}
 
 
 async def now(connection: Connection) -> datetime:

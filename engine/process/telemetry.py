@@ -76,7 +76,7 @@ Metrics (Prometheus; several processes are added up)
     tallybook_stopped_total, tallybook_forked_total
     tallybook_defects_total{part}: judging, reading, streaming, delivering, tables, verifying
     tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
-    tallybook_quotas_near: bounds of quotas of which 80% or more are used; `/readyz` names some
+    tallybook_quotas_near: bounds of quotas that are used to 80% or more, in memory; `/readyz` names some
     tallybook_durable_elsewhere: 1 if something else than the database's server is trusted to keep commits
     tallybook_nodes_avoided: nodes of a distributed database that refuse connections at the moment
     tallybook_loop_lag_seconds: how much later than due the event loop of a process ran a timer

@@ -166,6 +166,10 @@ class LivePool:
         self._tournaments.move_to_end(tournament_id)
         return live
 
+    def in_memory(self, tournament_id: TournamentId) -> LiveTournament | None:
+        """The live of a tournament in memory, to look at before a pause; None: there is none."""
+        return self._tournaments.get(tournament_id)
+
     def unpin(self, live: LiveTournament) -> None:
         live.pins -= 1
         if live.pins == 0 and not live.dropped:

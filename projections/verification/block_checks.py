@@ -24,13 +24,14 @@ _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 
 
 class Blocks(Struct, kw_only=True):
-    """The blocks verified so far. The last of the `count` ends at `sequence`, with this `digest`, and was recorded at
-    `recorded_us`. `structure_sequence`: the end of the last structural one; `structure_kept` tells whether one of them
-    says that. `events`, `keys` and `caused` count their events, idempotency keys, and events in the index of what
-    competitions caused."""
+    """The blocks verified so far. The last of the `count` ends at `sequence`, with this `digest` and `log_size`, and
+    was recorded at `recorded_us`. `structure_sequence`: the end of the last structural one; `structure_kept` tells
+    whether one of them says that. `events`, `keys` and `caused` count their events, idempotency keys, and events in the
+    index of what competitions caused."""
 
     digest: bytes
     sequence: Sequence = Sequence(0)
+    log_size: int = 0
     recorded_us: int | None = None
     structure_sequence: Sequence = Sequence(0)
     structure_kept: bool = False
@@ -60,6 +61,9 @@ class Blocks(Struct, kw_only=True):
         # The size still includes erased fields, whose length is no longer known.
         if block.size != size and not (block.size > size and _lacks_some(block, columns)):
             found.append(Finding(first, "block.bytes", f"is {block.size}; its text and personal fields have {size}"))
+        elif first == self.sequence + 1 and block.log_size != self.log_size + block.size:
+            wrong = f"is {block.log_size}; with the blocks before it, there are {self.log_size + block.size}"
+            found.append(Finding(first, "block.log_bytes", wrong))
         recomputed = digest.chain(self.digest, block.text)
         if recomputed != block.digest:
             made = f"is {block.digest.hex()}; its events give {recomputed.hex()}"
@@ -108,6 +112,7 @@ class Blocks(Struct, kw_only=True):
             self.caused += sum(map(codec.is_caused, columns.kinds, columns.bodies))
         self.digest = block.digest
         self.sequence = block.last_sequence
+        self.log_size = block.log_size
         self.count += 1
         self.events += block.count
 

@@ -62,7 +62,6 @@ _OF_THE_SERVICE: Final = (
     "DELETE FROM webhook WHERE tournament_id = $1",
     "DELETE FROM verified WHERE tournament_id = $1",
     "DELETE FROM quota WHERE tournament_id = $1",
-    "DELETE FROM quota_use WHERE tournament_id = $1",
 )
 _OF_THE_LOG: Final = (
     "DELETE FROM event WHERE tournament_id = $1",

@@ -103,7 +103,7 @@ async def rows_of(
 _BLOCKS: Final = """
     SELECT
         coalesce(b.first_sequence, 0) AS first_sequence, b.last_sequence, coalesce(b.digest, '') AS digest, b.bytes,
-        e.count, e.lowest, e.highest, e.recorded_us,
+        b.log_bytes, e.count, e.lowest, e.highest, e.recorded_us,
         e.earliest = b.recorded_at AND e.latest = b.recorded_at AND e.timed = e.count AS timely,
         e.keys <> 'null' AS keyed,
         convert_to(
@@ -114,11 +114,12 @@ _BLOCKS: Final = """
         b.structure_sequence, b.created, b.whole, b.rules, e.personals
     FROM (
         SELECT
-            first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created, whole, rules,
+            first_sequence, last_sequence, recorded_at, digest, bytes, log_bytes, structure_sequence, created, whole,
+            rules,
             sum(bytes::float8) OVER (ORDER BY last_sequence ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
         FROM (
             SELECT
-                first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created,
+                first_sequence, last_sequence, recorded_at, digest, bytes, log_bytes, structure_sequence, created,
                 answers IS NULL AS whole, rules
             FROM block
             WHERE tournament_id = $1 AND last_sequence > $2
@@ -194,16 +195,18 @@ _NOT_ERASED: Final = """
 class StoredBlock(Struct, frozen=True):
     """A row of `block`, and the events that are stored between its sequences.
 
-    `size` is the column `bytes`. `count`, `lowest` and `highest` are of the sequences that are there. `text` is the
-    text of the events, None if there are none. `timely`: the block and all of them have the same time. `keyed`: one of
-    them has an idempotency key. `whole`: all that was sent with it was appended. `rules`: the version of the rules that
-    judged it. `personals`: the personal fields of each event; None: no event has any.
+    `size` is the column `bytes`, `log_size` the column `log_bytes`. `count`, `lowest` and `highest` are of the
+    sequences that are there. `text` is the text of the events, None if there are none. `timely`: the block and all of
+    them have the same time. `keyed`: one of them has an idempotency key. `whole`: all that was sent with it was
+    appended. `rules`: the version of the rules that judged it. `personals`: the personal fields of each event; None: no
+    event has any.
     """
 
     first_sequence: Sequence
     last_sequence: Sequence
     digest: bytes
     size: int
+    log_size: int
     count: int
     lowest: Sequence | None
     highest: Sequence | None

@@ -231,7 +231,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("time that health shows a defect", _seconds(defects.SHOWN_SECONDS), "only in the logs"),
             ("a quota", f"{quotas.BOUND_MAX:,}", "refused"),
             (
-                "age of a process's sums for quotas",
+                "age of the bytes that a quota is compared with",
                 _seconds(desk_quotas.QUOTAS_SECONDS),
                 "writes meanwhile may exceed a quota",
             ),
@@ -265,7 +265,6 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "their [quota](OPERATIONS.md#quotas), by default none",
                 "409",
             ),
-            ("events, competitors, bytes of a token", "their quota, by default none", "429"),
             ("competitors of a ranking", f"{terms.ENROLLED_MAX:,}", "422"),
             ("unities of a ranking", f"{terms.UNITIES_MAX}", "422"),
             ("criteria of a classification", f"{terms.CRITERIA_MAX}", "422"),

@@ -41,8 +41,6 @@ WITHOUT_TOURNAMENTS: Final = {
     "projections.tables.tables._STOPPED_LAST": "those that stopped last, as above",
     "projections.tables.defects._RECENT": "the latest defects, in a table that is nearly always empty",
     "engine.log.quotas._QUOTAS": "all quotas, which a process reads every two seconds; by default there are none",
-    "engine.log.quotas._SAVED": "what was counted of a token in each tournament, read as often",
-    "engine.log.quotas._FORGET": "what was counted of a token, when its quota is removed",
     "engine.log.registry._OPEN": "whether a deleted tournament had the slug of one that is opened",
     "api.webhooks.webhooks._COUNT": "how many webhooks there are, when one is added",
     "api.webhooks.webhooks._LIST": "the list of all webhooks, which an operator asks for",

@@ -1473,8 +1473,9 @@ async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statis
     )
     await owner.execute(
         """
-        INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
-        SELECT $1, n, n, now(), '', 2, gen_random_uuid() FROM generate_series(2, 30000) AS n
+        INSERT INTO block
+            (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id)
+        SELECT $1, n, n, now(), '', 2, 2 * n, gen_random_uuid() FROM generate_series(2, 30000) AS n
         """,
         tournament_id,
     )
@@ -1514,8 +1515,9 @@ async def fill(owner: asyncpg.Connection) -> None:
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
         SELECT t.id, s.n, now(), 0, 'PointsAdded', '{{"deltas":[],"competition_id":' || 7 + s.n / 10 % 2 || '}}'
         FROM {tournaments}, {events} WHERE s.n % 10 = 0;
-        INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
-        SELECT t.id, s.n, s.n - 4, now(), sha256(''), 600, gen_random_uuid() FROM {tournaments}, {events}
+        INSERT INTO block
+            (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id)
+        SELECT t.id, s.n, s.n - 4, now(), sha256(''), 600, 120 * s.n, gen_random_uuid() FROM {tournaments}, {events}
         WHERE s.n % 5 = 0;
         INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
         SELECT t.id, 'key ' || s.n, '', s.n FROM {tournaments}, {events} WHERE s.n % 10 = 0;

@@ -670,8 +670,9 @@ async def test_a_block_without_its_events_is_no_continuation_of_the_log(
         await read(pool, arena)
         await owner.execute(
             """
-            INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
-            SELECT tournament_id, sequence + 1, sequence + 1, now(), sha256(digest), 0, gen_random_uuid()
+            INSERT INTO block
+                (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id)
+            SELECT tournament_id, sequence + 1, sequence + 1, now(), sha256(digest), 0, 0, gen_random_uuid()
             FROM head
             WHERE tournament_id = $1
             """,

@@ -259,6 +259,10 @@ LOG_CHANGES: Final = {
         {(10, "event.recorded_at")},
     ),
     "the length of a block": (f"UPDATE block SET bytes = -5 {BLOCK} 10", {(10, "block.bytes")}),
+    "the length of the log": (
+        f"UPDATE block SET log_bytes = log_bytes + 1 {BLOCK} 10",
+        {(10, "block.log_bytes"), (11, "block.log_bytes")},
+    ),
     "a block": (f"DELETE FROM block {BLOCK} 10", {(10, "block.first_sequence"), (11, "block.digest")}),
     "all blocks": ("DELETE FROM block WHERE tournament_id = $1", {(1, "block"), (1, "event.sequence")}),
     "the last block": (

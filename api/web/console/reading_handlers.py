@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from api.desk.quotas import shares
+from api.desk.quotas import shares_of
 from api.http.reply import Reply, header
 from api.interface.declarations import RecallContext
 from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
@@ -20,7 +20,6 @@ from api.web.ranking_pages import shown_page
 from api.webhooks.webhooks import listed_webhooks
 from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log import import_runs
-from engine.log.quotas import ALL_TOKENS
 from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
@@ -45,7 +44,7 @@ async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: 
         rankings=await context.rankings(RANKINGS_SHOWN),
         checkpoint=checkpoint,
         verified=verified,
-        quota=await shares(context.past.database, (tournament_id, ALL_TOKENS)),
+        quota=await shares_of(context.past.database, context.live),
     )
     return overview_page(viewer, venue, overview, asked.query)
 

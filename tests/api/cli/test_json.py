@@ -72,7 +72,6 @@ GIVEN: Final = {
     "tournament unpublish": "{slug}",
     "token create": "someone --scope read",
     "token list": "",
-    "token quota": "{token} --bytes 1000",
     "token revoke": "{token}",
     "webhook add": "{slug} https://example.org/",
     "webhook list": "",

@@ -9,7 +9,6 @@ INTERNAL: Final[dict[str, str]] = {
     "size of a chunk of work, so that others are not held up: it changes when, not what": """
         engine.log.appender: BATCH_BLOCKS_MAX BATCH_MIN LANES_MAX UNSEEN_BYTES_MAX
         engine.log.import_runs: REQUESTS_AT_ONCE_MAX
-        engine.log.quotas: COUNTED_AT_ONCE
         engine.log.reading: CHUNK_BYTES_MAX CHUNK_EVENTS_MAX COMPETITIONS_AT_ONCE_MAX EVENTS_OF_COMPETITION_AT_ONCE_MAX
             IDEMPOTENCY_KEYS_MAX
         engine.log.rows: _SMALL_AT_ONCE _SMALL_CHARACTERS_MAX
