@@ -34,9 +34,9 @@ types: $(VENV)/.installed-dev
 compiled: $(VENV)/.installed-dev
 	@MAKEFLAGS= $(BIN)/pytest --collect-only -q -n 0 > /dev/null
 
-# Tests run make, which must not take itself for a part of this one.
+# At the end it names the slowest. Tests run make, which must not take itself for a part of this one.
 suite: $(VENV)/.installed-dev
-	MAKEFLAGS= $(BIN)/pytest -n auto --dist worksteal
+	MAKEFLAGS= $(BIN)/pytest -n auto --dist worksteal --durations 10
 
 # The tests that `make test` leaves out because they take long: services that are killed, faults, thousands of competitors.
 long: $(VENV)/.installed-dev

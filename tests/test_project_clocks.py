@@ -1,4 +1,5 @@
-"""No test of `make test` gives a verdict by the wall clock, which tells how busy the machine is.
+"""No test of `make test` gives a verdict by the wall clock, which tells how busy the machine is; and none sleeps unless
+this page says why.
 
 Speed is judged by the processor time of the thread (`time.thread_time`), by counted steps, or in a test that is marked
 `long`. Two things are left for the clock elsewhere: a guard, so that a test that hangs ends, and a lower bound, which a
@@ -31,11 +32,10 @@ GUARD_SECONDS_MIN: Final = 60
 _FIGURE: Final = re.compile(r"^(\w+): [^=\n]+ = ([\d_]+(?:\.\d+)?)(?: *#.*)?$", re.MULTILINE)
 """A constant of a module. To parse all modules takes seconds."""
 ELSEWHERE: Final = ("assurance/faults", "assurance/mutants", "tests/assurance/faults", "tests/wheel")
-"""Folders of programs that measure, and of what is made."""
+"""Folders of programs that measure, and of what is made. Those with faults sleep while load or a fault goes on."""
 
 USES: Final = {
     "tests/desks.py:until": "a guard",
-    "tests/engine/test_embedded.py:until": "a guard",
     "tests/projections/test_worker.py:test_hints_gather_between_rounds": "at most one round in so many seconds",
     "tests/api/stream/test_stream.py:played": "when events came, for lower bounds",
     "tests/api/stream/test_stream.py:test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_seconds": (
@@ -71,6 +71,21 @@ SHORT: Final = {
     ),
 }
 """Functions that wait for a short time, and what for."""
+SLEEPS: Final = {
+    "tests/desks.py:until": "before it asks again",
+    "tests/conftest.py:_drop_at": "before it tries again, while a node comes back",
+    "tests/spectator.py:follow": "before it connects again, as a client does",
+    "tests/api/watched.py:_look": "what it measures is how late it wakes up",
+    "tests/api/interface/test_long.py:_forty_unread": "between two looks at what is held",
+    "tests/api/test_expiry.py:counting": "as long as the product asks for",
+    "tests/outside/recording.py:_append": "before it sends the request again, as a client does",
+    "tests/projections/test_worker.py:"
+    "test_each_node_has_a_worker_that_finds_what_it_has_without_a_hint_and_with_one": "until a short pause is over",
+    "assurance/traces/playing.py:read": "before it asks again, as a client does",
+    "assurance/traces/playing.py:listen": "before it connects again, as a client does",
+    "assurance/traces/playing.py:_ask": "before it sends the request again, as a client does",
+}
+"""Functions that sleep, and why."""
 
 
 @cache
@@ -79,25 +94,28 @@ def parsed(path: Path) -> ast.Module:
 
 
 class Found:
-    """What a test file does with time, outside of tests that are `long`."""
+    """What a test file does with time; of tests that are `long`, only whether they sleep."""
 
     def __init__(self, path: Path, root: Path = ROOT) -> None:
         self.name = path.relative_to(root).as_posix()
         self.clocks: dict[str, int] = {}
         self.short: dict[str, int] = {}
-        self._look(parsed(path), "")
+        self.sleeps: dict[str, int] = {}
+        self._look(parsed(path), "", is_long=False)
 
-    def _look(self, node: ast.AST, function: str) -> None:
+    def _look(self, node: ast.AST, function: str, *, is_long: bool) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                if not any("mark.long" in ast.unparse(decorator) for decorator in child.decorator_list):
-                    self._look(child, child.name)
+                marks = map(ast.unparse, child.decorator_list)
+                self._look(child, child.name, is_long=is_long or any("mark.long" in mark for mark in marks))
                 continue
-            if isinstance(child, ast.Attribute | ast.Name) and is_clock(child):
+            if isinstance(child, ast.Attribute | ast.Name) and is_clock(child) and not is_long:
                 self.clocks.setdefault(f"{self.name}:{function}", child.lineno)
-            if isinstance(child, ast.Call) and is_short(child):
+            if isinstance(child, ast.Call) and is_short(child) and not is_long:
                 self.short.setdefault(f"{self.name}:{function}", child.lineno)
-            self._look(child, function)
+            if isinstance(child, ast.Call) and is_sleep(child):
+                self.sleeps.setdefault(f"{self.name}:{function}", child.lineno)
+            self._look(child, function, is_long=is_long)
 
 
 def is_clock(node: ast.Attribute | ast.Name) -> bool:
@@ -107,6 +125,11 @@ def is_clock(node: ast.Attribute | ast.Name) -> bool:
         of = node.value.func if isinstance(node.value, ast.Call) else node.value
         return (of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")) in CLOCKS_NAMED_TIME
     return node.attr in CLOCKS
+
+
+def is_sleep(call: ast.Call) -> bool:
+    """Whether it does more than give others a turn."""
+    return ast.unparse(call.func).endswith("sleep") and ast.unparse(call.args[0]) != "0"
 
 
 def is_short(call: ast.Call) -> bool:
@@ -139,7 +162,7 @@ def _figures() -> dict[str, list[float]]:
     return figures
 
 
-def test_no_test_judges_by_the_clock_or_gives_up_before_it_is_sure() -> None:
+def test_no_test_judges_by_the_clock_gives_up_before_it_is_sure_or_sleeps_without_a_reason() -> None:
     found = [
         Found(path)
         for folder in ("tests", "assurance")
@@ -149,29 +172,31 @@ def test_no_test_judges_by_the_clock_or_gives_up_before_it_is_sure() -> None:
     for seen, expected in (
         ({use: line for one in found for use, line in one.clocks.items()}, USES),
         ({use: line for one in found for use, line in one.short.items()}, SHORT),
+        ({use: line for one in found for use, line in one.sleeps.items()}, SLEEPS),
     ):
         assert {f"{use} (line {line})" for use, line in seen.items() if use not in expected} == set()
         assert expected.keys() <= seen.keys(), "a use that is no longer there"
 
 
 EXAMPLES: Final = [
-    ("async def test_a() -> None:\n    assert time.monotonic() - began < 1\n", 1, 0),
-    ("def test_a() -> None:\n    from time import perf_counter\n    assert perf_counter() < 1\n", 1, 0),
-    ("async def test_a() -> None:\n    assert asyncio.get_running_loop().time() < until\n", 1, 0),
-    ("async def test_a() -> None:\n    async with asyncio.timeout(2):\n        pass\n", 0, 1),
-    ("async def test_a() -> None:\n    await until(lambda: True, seconds=3)\n", 0, 1),
-    ("async def test_a() -> None:\n    await asyncio.wait_for(it, SOON)\n", 0, 1),
-    ("async def test_a() -> None:\n    await asyncio.wait_for(it, GUARD_SECONDS)\n", 0, 0),
-    ("async def test_a() -> None:\n    await asyncio.wait([it])\n    event.wait()\n", 0, 0),
-    ("def test_a() -> None:\n    assert thread_time() - began < 1\n    assert event.time\n", 0, 0),
-    ("@pytest.mark.long\ndef test_a() -> None:\n    assert time.monotonic() - began < 1\n", 0, 0),
+    ("async def test_a() -> None:\n    assert time.monotonic() - began < 1\n", 1, 0, 0),
+    ("def test_a() -> None:\n    from time import perf_counter\n    assert perf_counter() < 1\n", 1, 0, 0),
+    ("async def test_a() -> None:\n    assert asyncio.get_running_loop().time() < until\n", 1, 0, 0),
+    ("async def test_a() -> None:\n    async with asyncio.timeout(2):\n        pass\n", 0, 1, 0),
+    ("async def test_a() -> None:\n    await until(lambda: True, seconds=3)\n", 0, 1, 0),
+    ("async def test_a() -> None:\n    await asyncio.wait_for(it, SOON)\n", 0, 1, 0),
+    ("async def test_a() -> None:\n    await asyncio.wait_for(it, GUARD_SECONDS)\n", 0, 0, 0),
+    ("async def test_a() -> None:\n    await asyncio.wait([it])\n    event.wait()\n", 0, 0, 0),
+    ("def test_a() -> None:\n    assert thread_time() - began < 1\n    assert event.time\n", 0, 0, 0),
+    ("@pytest.mark.long\ndef test_a() -> None:\n    assert time.monotonic() - began < 1\n", 0, 0, 0),
+    ("@pytest.mark.long\nasync def test_a() -> None:\n    await asyncio.sleep(0)\n    await sleep(2)\n", 0, 0, 1),
 ]
-"""A test, and how many clocks and short waits are found in it."""
+"""A test, and how many clocks, short waits and sleeps are found in it."""
 
 
 def test_what_is_looked_for_is_found(tmp_path: Path) -> None:
-    for number, (text, clocks, short) in enumerate(EXAMPLES):
+    for number, (text, clocks, short, sleeps) in enumerate(EXAMPLES):
         path = tmp_path / f"test_{number}.py"
         path.write_text(text)
         one = Found(path, tmp_path)
-        assert (len(one.clocks), len(one.short)) == (clocks, short), text
+        assert (len(one.clocks), len(one.short), len(one.sleeps)) == (clocks, short, sleeps), text

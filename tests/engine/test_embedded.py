@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from engine.database import embedded
 from engine.database.embedded import Embedded, embedded_postgres
 from engine.domain.errors import StartupRefused
+from tests.desks import until
 
 OWNER = """
 import asyncio, sys
@@ -70,13 +70,6 @@ async def starting(data_dir: Path) -> AsyncIterator[asyncio.Task[None]]:
 
     async with asyncio.TaskGroup() as tasks:
         yield tasks.create_task(start())
-
-
-async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        await asyncio.sleep(0.01)
 
 
 def runs(pid: int) -> bool:

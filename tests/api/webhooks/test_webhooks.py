@@ -825,8 +825,9 @@ async def test_of_a_name_with_several_addresses_the_private_ones_are_never_conne
 
 
 async def test_a_name_that_means_another_address_each_time_it_is_asked_leads_to_no_private_one(
-    world: World, receiver: Receiver
+    world: World, receiver: Receiver, bounds: Bounds
 ) -> None:
+    bounds(CONNECTING_SECONDS_MAX=0.2)  # nobody answers at NOBODYS, nor refuses
     url = receiver.url.replace("127.0.0.1", "hook.example")
     webhook_id = await world.add(url, allows_private=False)
     await world.happens(1)
