@@ -1,10 +1,10 @@
 """What is read from the log once, and then kept current.
 
 No board has all that was ever recorded, because few requests need it. So it is read from the log when it is first
-needed. From then on, the live passes on the events that it folds.
+needed. From then on, each event that the live folds updates it.
 
-THE RULE. What changes while the log is read waits, and is changed in what was read, in order. If an event cannot be
-followed, or the board is replaced, the value is dropped, and read again for whoever needs it next.
+THE RULE. Updates that come while the log is read wait, and are made in order once it has been read. If one of them
+cannot be made, or if the board is replaced, the value is dropped, and read again when somebody needs it.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from projections.live.tries import Tries
 
 _T = TypeVar("_T")
 Update = Callable[[_T], bool | None]
-"""Changes a value in place. Returns False, and changes nothing, if it cannot follow the event."""
+"""Changes a value in place. Returns False, and changes nothing, if the value must be read again."""
 UpdateBy = Callable[[Recorded], Update[_T] | None]
-"""The change that an event makes, once the board shows it; None: it makes none."""
+"""The update by an event that the board shows; None: it does not concern the value."""
 ReadLog = Callable[[], Coroutine[Any, Any, _T]]
 """Reads a value from the log up to the live's head at the call."""
 
 
 def unfollowed(_: object) -> bool:
-    """The change by an event that no value can follow."""
+    """The update by an event after which the value must be read again."""
     return False
 
 
@@ -48,8 +48,8 @@ class Kept(Generic[_T]):
         return getattr(self.value, "size_bytes", 0)
 
     async def look_up(self, read: ReadLog[_T]) -> None:
-        """Reads the value if there is none, once for all who ask meanwhile. It may have been dropped when this returns.
-        Raises the errors of `read`."""
+        """Reads the value if there is none, once for all who ask meanwhile. It may have been dropped again when this
+        returns. Raises the errors of `read`."""
         if self.value is None:
             await asyncio.shield(self._reading.begun(None, lambda: self._look_up(read)))
 
@@ -79,17 +79,17 @@ class Kept(Generic[_T]):
         """Takes an event that the live has folded."""
         if self.value is None and self._waiting is None:
             return
-        if (change := self._update_by(recorded)) is not None:
-            self._make(change)
+        if (update := self._update_by(recorded)) is not None:
+            self._make(update)
 
     def clear(self) -> None:
         """Drops the value. Call it when the board was replaced."""
         self._make(unfollowed)
 
-    def _make(self, change: Update[_T]) -> None:
+    def _make(self, update: Update[_T]) -> None:
         if self._waiting is not None:
-            self._waiting.append(change)
-        elif self.value is not None and change(self.value) is False:
+            self._waiting.append(update)
+        elif self.value is not None and update(self.value) is False:
             self.value = None
 
 
@@ -98,8 +98,7 @@ class _Live(HasBoard, Protocol):
 
 
 class KeptOfRankings(Generic[_T]):
-    """Such a value of each ranking of `live` that needed one. `update_of` says how an event updates it, once the board
-    shows it."""
+    """Such a value of each ranking of `live` that needed one. `update_of` is the UpdateBy of a ranking."""
 
     def __init__(self, live: _Live, update_of: Callable[[Board, RankingId, Recorded], Update[_T] | None]) -> None:
         self._live = live
