@@ -32,7 +32,15 @@ from engine.domain.judging import decide
 from engine.domain.terms import Sequence
 from projections.board.publication import NextRevealSearch
 from projections.live.caused import read_caused, update_of_caused
-from projections.live.due import DuePoints, read_redated, read_reopened, update_of_redated, update_of_reopened
+from projections.live.due import (
+    Due,
+    read_due,
+    read_redated,
+    read_reopened,
+    update_of_due,
+    update_of_redated,
+    update_of_reopened,
+)
 from projections.live.kept import Kept
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -239,25 +247,40 @@ class PointsAtAnotherDate(Evidence):
 
 
 class PointsDue(Evidence):
-    """All points that are due by `until`, for their expiry. `before`: the same by an earlier time."""
+    """All points that are due by `until`, for their expiry. `before`: the same by an earlier time, which is closed."""
 
     alone = True
 
     def __init__(self, live: LiveTournament, until: datetime, before: "PointsDue | None" = None) -> None:
         super().__init__(live)
         self.until = until
-        self._points: DuePoints = DuePoints(live, until, None if before is None else before._points)
+        self._points = live.keep(Kept(update_of_due))
+        self._before = before
 
     @property
     def is_current(self) -> bool:
-        return not self._live.expires or self._points.is_current
+        return not self._live.expires or self._points.value is not None
 
     async def look_up(self, live_pool: LivePool) -> None:
-        await self._points.look_up(live_pool)
+        async def read() -> Due:
+            before = None if self._before is None else self._before._points.value
+            self._let_go_before()
+            return await read_due(live_pool, self._live, self.until, before)
+
+        await self._points.look_up(read)
 
     def decide(self) -> tuple[Event, ...]:
         """The expiries; none if nothing is due."""
-        return self._points.events if self._live.expires else ()
+        return self._points.value.events if self._live.expires and self._points.value is not None else ()
+
+    def close(self) -> None:
+        self._let_go_before()
+        self._live.let_go(self._points)
+
+    def _let_go_before(self) -> None:
+        if self._before is not None:
+            self._before.close()
+            self._before = None
 
     @property
     def within(self) -> tuple[datetime, datetime]:

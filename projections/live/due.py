@@ -7,12 +7,13 @@ one gives an interval: the points that are due were recorded, or took place, in 
 from collections.abc import Collection
 from datetime import datetime
 
+from msgspec import Struct
+
 from engine.domain.counting import KnownResults, LacksResults
 from engine.domain.events import Event, Points, Recorded
 from engine.domain.expirations import Expiration, Redating
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, RankingId
-from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.expiring import expiring_intervals
 from projections.live.caused import take_caused
@@ -23,41 +24,32 @@ from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
 
 
-class DuePoints:
-    """The expiry, in the open rankings, of all points that are due by `until`. `events`: what to record; valid while
-    `is_current`. The points are summed as they are read, with pauses for other work: they may be millions. `before`:
-    the same by an earlier time; while it is current, only what is due later is read. (The clock may have been put back,
-    so that its time is a later one.)"""
+class Due(Struct, frozen=True):
+    """The expiry of all points that are due by `until`: what to record, and what that was `summed` from."""
 
-    def __init__(self, live: LiveTournament, until: datetime, before: "DuePoints | None" = None) -> None:
-        self.until = until
-        self.events: tuple[Event, ...] = ()
-        self._live = live
-        self._head: Head | None = None
-        self._before = before
-        self._expiration: Expiration | None = None
+    until: datetime
+    summed: Expiration
+    events: tuple[Event, ...]
 
-    @property
-    def is_current(self) -> bool:
-        """Whether `look_up` has ended, and the live has folded nothing since it began."""
-        return self._head == self._live.head
 
-    async def look_up(self, live_pool: LivePool) -> None:
-        """Reads and sums the points. Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and Overtaken."""
-        live = self._live
-        head, self._head = live.head, None
-        open_ones = {one for one, ranking in live.board.rankings.items() if ranking.closed_at is None}
-        before, self._before = self._before, None
-        if before is not None and before._expiration is not None and before.is_current and before.until <= self.until:
-            began, expiration = before.until, before._expiration
-            expiration.extend(self.until)
-        else:
-            began = live.expired_until
-            expiration = Expiration(live.board, live.boundaries[0], self.until, open_ones)
-        self._expiration = expiration
-        await _take_all(expiration, live, live_pool, began, self.until, open_ones)
-        if live.head == head:
-            self.events, self._head = await _decided(expiration, live, live_pool), head
+async def read_due(live_pool: LivePool, live: LiveTournament, until: datetime, before: Due | None = None) -> Due:
+    """The expiry, in the open rankings. The points are summed as they are read, with pauses for other work: they may be
+    millions. `before`: the same by an earlier time, which is not used any more; only what is due later is read. (The
+    clock may have been put back, so that its time is a later one.) Raises TournamentStopped, HistoryReplaced,
+    DatabaseUnavailable and Overtaken."""
+    open_ones = {one for one, ranking in live.board.rankings.items() if ranking.closed_at is None}
+    if before is not None and before.until <= until:
+        began, summed = before.until, before.summed
+        summed.extend(until)
+    else:
+        began, summed = live.expired_until, Expiration(live.board, live.boundaries[0], until, open_ones)
+    await _take_all(summed, live, live_pool, began, until, open_ones)
+    return Due(until, summed, await _decided(summed, live, live_pool))
+
+
+def update_of_due(_: Recorded) -> Update[Due]:
+    """How an event updates what `read_due` returned: any may change what is due, or its totals."""
+    return unfollowed
 
 
 class Dated:
@@ -93,7 +85,7 @@ class Dated:
 
 async def read_reopened(live_pool: LivePool, live: LiveTournament, ranking_id: RankingId, until: datetime) -> Dated:
     """The expiry of all points of a closed ranking that are due by `until`, for when it is reopened. Raises as
-    `DuePoints.look_up`."""
+    `read_due`."""
     began, expiration = live.expired_until, Expiration(live.board, until, until, [ranking_id])
     await _take_all(expiration, live, live_pool, began, until, [ranking_id])
     dated = Dated(expiration)
@@ -117,7 +109,7 @@ async def read_redated(
     until: datetime,
 ) -> Dated:
     """What expires, or counts again, when a competition gets another date, in a state in which everything due by
-    `until` has expired. Raises as `DuePoints.look_up`."""
+    `until` has expired. Raises as `read_due`."""
     redating = Redating(live.board, competition_id, date, until)
     dated = Dated(redating)
     await take_caused(live_pool, live, competition_id, dated.take)

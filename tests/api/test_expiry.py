@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from msgspec import Struct, field
 
 from api.desk.desk import Desk
-from api.desk.evidence import PointsAtAnotherDate
+from api.desk.evidence import PointsAtAnotherDate, PointsDue
 from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events, expirations
@@ -48,7 +48,6 @@ from engine.process.time_slices import in_time_slices
 from projections.answers.classification import ClassificationQuestion
 from projections.answers.view import ask, view_of
 from projections.live import due, pool
-from projections.live.due import DuePoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -340,18 +339,18 @@ async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_n
     monkeypatch: pytest.MonkeyPatch,
     bounds: Bounds,
 ) -> None:
-    goes_on, look_up = asyncio.Event(), DuePoints.look_up
+    goes_on, look_up = asyncio.Event(), PointsDue.look_up
     async with desks_at(dsn) as desks:
         slow, other = [await World.begun(desks, database, clock) for _ in range(2)]
         for world in slow, other:
             await world.add(0, None, (ANN, HOURLY, 5))
 
-        async def held(points: DuePoints, live_pool: LivePool) -> None:
+        async def held(points: PointsDue, live_pool: LivePool) -> None:
             if points._live.tournament_id == slow.tournament_id:
                 await goes_on.wait()
             await look_up(points, live_pool)
 
-        monkeypatch.setattr(DuePoints, "look_up", held)
+        monkeypatch.setattr(PointsDue, "look_up", held)
         bounds(EXPIRY_SECONDS_MAX=0.05)
         await clock.pass_by(hours=2)
         with pytest.raises(DatabaseUnavailable):
@@ -371,9 +370,9 @@ async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken, looks = list[Sequence](), list[int]()
-    look_up, take = DuePoints.look_up, Expiration.take
+    look_up, take = PointsDue.look_up, Expiration.take
 
-    async def slowly(points: DuePoints, live_pool: LivePool) -> None:
+    async def slowly(points: PointsDue, live_pool: LivePool) -> None:
         before = len(taken)
         await look_up(points, live_pool)
         looks.append(len(taken) - before)
@@ -390,7 +389,7 @@ async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_
             await clock.pass_by(minutes=minutes)
         await clock.pass_by(minutes=86)
         assert await world.totals(0) == world.naive.totals(clock.now)
-        monkeypatch.setattr(DuePoints, "look_up", slowly)
+        monkeypatch.setattr(PointsDue, "look_up", slowly)
         monkeypatch.setattr(Expiration, "take", taking)
         await clock.pass_by(minutes=1)
         assert await world.totals(0) == world.naive.totals(clock.now)
@@ -401,9 +400,9 @@ async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_
 async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_expire_early_or_twice(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, look_up = list[DuePoints](), DuePoints.look_up
+    looks, look_up = list[PointsDue](), PointsDue.look_up
 
-    async def putting_back(points: DuePoints, live_pool: LivePool) -> None:
+    async def putting_back(points: PointsDue, live_pool: LivePool) -> None:
         await look_up(points, live_pool)
         looks.append(points)
         if len(looks) == 1:
@@ -414,7 +413,7 @@ async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_exp
         await clock.pass_by(minutes=31)
         await world.add(0, None, (BOB, HOURLY, 3))
         await clock.pass_by(minutes=61)
-        monkeypatch.setattr(DuePoints, "look_up", putting_back)
+        monkeypatch.setattr(PointsDue, "look_up", putting_back)
         assert await world.totals(0) == {(HOURLY, ANN): 5, (HOURLY, BOB): 3}
         assert len(looks) <= 4
         await clock.pass_by(minutes=31)
@@ -429,15 +428,15 @@ async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_exp
 async def test_an_expiry_is_not_refused_for_having_waited(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    looks, look_up = list[DuePoints](), DuePoints.look_up
+    looks, look_up = list[PointsDue](), PointsDue.look_up
 
-    async def counted(points: DuePoints, live_pool: LivePool) -> None:
+    async def counted(points: PointsDue, live_pool: LivePool) -> None:
         looks.append(points)
         await look_up(points, live_pool)
 
     async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
-        monkeypatch.setattr(DuePoints, "look_up", counted)
+        monkeypatch.setattr(PointsDue, "look_up", counted)
         bounds(WAITED_SECONDS_MAX=-1.0, BLOCK_REQUESTS_MAX=4)  # everybody has waited too long
         await clock.pass_by(hours=2)
         adds = [world.add(0, None, (BOB, HOURLY, 1)) for _ in range(20)]
@@ -638,12 +637,14 @@ async def test_an_expiry_is_summed_again_when_its_board_was_replaced(
         monkeypatch.setattr(due, "read_results", reading)
         live_pool = world.desks[0].live_pool
         async with live_pool.pinned(world.tournament_id) as live:
-            points = DuePoints(live, clock.now + timedelta(days=4))
+            points = PointsDue(live, clock.now + timedelta(days=4))
             await points.look_up(live_pool)
             assert not points.is_current
             await points.look_up(live_pool)
             assert points.is_current
-    (expired,) = points.events
+            found = points.decide()
+            points.close()
+    (expired,) = found
     assert isinstance(expired, events.PointsExpired)
     assert [(total.competitor_id, total.unity_id, total.total) for total in expired.totals] == [(ANN, PEAK, None)]
 
