@@ -331,8 +331,18 @@ def bounds(monkeypatch: pytest.MonkeyPatch) -> Bounds:
 
 
 @pytest.fixture
-def template() -> str:
-    """The name of the database that `dsn` is a copy of. Tests of a folder may have another one."""
+def templates() -> dict[str, str]:
+    """The databases of a folder, by the fixture of the tests that work on a copy: `template_<fixture>` makes it."""
+    return {}
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, templates: dict[str, str]) -> str:
+    """The name of the database that `dsn` is a copy of."""
+    for fixture, name in templates.items():
+        if fixture in request.fixturenames:
+            request.getfixturevalue(f"template_{fixture}")
+            return name
     return EMPTY
 
 

@@ -106,11 +106,6 @@ class Log:
         return length
 
 
-@pytest.fixture
-def log(owner: asyncpg.Connection) -> Log:
-    return Log(owner)
-
-
 BAD = {
     "none": None,
     "empty": "",

@@ -5,11 +5,15 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from io import BytesIO
 
+import asyncpg
 import pytest
 import structlog
 
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.process.telemetry import log_to
+from tests.api.asking import Log
+from tests.api.cli.conftest import Tallybook
+from tests.api.public_boards import Board
 from tests.conftest import EMPTY, Administrator
 from tests.service import Client, Season, Service, make_token, play_season, serve, slug_of
 from tests.tournaments import open_new_tournament
@@ -50,8 +54,8 @@ def begun_with(request: pytest.FixtureRequest) -> Season | None:
 
 
 @pytest.fixture
-def template(begun_with: Season | None) -> str:
-    return SEASON if begun_with else EMPTY
+def templates() -> dict[str, str]:
+    return {"season": SEASON}
 
 
 @pytest.fixture
@@ -90,6 +94,16 @@ async def client(service: Service, token: str, clients_tournament: TournamentId)
 
 
 @pytest.fixture
+def log(owner: asyncpg.Connection) -> Log:
+    return Log(owner)
+
+
+@pytest.fixture
+def board(service: Service, client: Client) -> Board:
+    return Board(service, client.tournament)
+
+
+@pytest.fixture
 async def peers_client(peer: Service, token: str, client: Client) -> Client:
     """A client of `peer`, for the same tournament with the same token."""
     return peer.client(client.tournament, token)
@@ -98,3 +112,28 @@ async def peers_client(peer: Service, token: str, client: Client) -> Client:
 @pytest.fixture
 async def season(client: Client, template_season: Season) -> Season:
     return replace(template_season, client=client)
+
+
+# ── Elsewhere ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def tallybook(dsn: str) -> Tallybook:
+    """The command line, with the database of the test."""
+    return Tallybook(dsn)
+
+
+@pytest.fixture
+def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
+    """The address of another migrated database."""
+    name = dsn.partition("/test_")[2].partition("?")[0]
+    administrator.copy(EMPTY, f"other_{name}")
+    yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
+    administrator.drop(f"other_{name}")
+
+
+@pytest.fixture
+async def other_owner(other_dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(other_dsn, server_settings={"search_path": "tallybook"})
+    yield connection
+    await connection.close()

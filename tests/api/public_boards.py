@@ -1,14 +1,11 @@
-"""A published tournament with a board, and a second database."""
+"""A published tournament with a board, and a shorter one."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
 import asyncpg
-import pytest
 
 from engine.domain.terms import TournamentId
-from tests.conftest import EMPTY, Administrator
 from tests.service import Answer, Client, Season, Service, deltas
 
 NOWHERE: Final = "no-such-tournament"
@@ -30,11 +27,6 @@ class Board:
         return sequence
 
 
-@pytest.fixture
-def board(service: Service, client: Client) -> Board:
-    return Board(service, client.tournament)
-
-
 async def change(client: Client, **form: object) -> Any:
     """Changes what the public sees; returns what the answer says of it."""
     answer = await client.put("publication.json", form)
@@ -54,22 +46,6 @@ def told(answer: Answer) -> tuple[int, bytes, dict[str, str]]:
     """All that an answer tells, but for what each answer has of its own."""
     headers = {name: value for name, value in answer.headers.items() if name.lower() not in ("date", "x-request-id")}
     return answer.status, answer.body, headers
-
-
-@pytest.fixture
-def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
-    """The address of another migrated database."""
-    name = dsn.partition("/test_")[2].partition("?")[0]
-    administrator.copy(EMPTY, f"other_{name}")
-    yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
-    administrator.drop(f"other_{name}")
-
-
-@pytest.fixture
-async def other_owner(other_dsn: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(other_dsn, server_settings={"search_path": "tallybook"})
-    yield connection
-    await connection.close()
 
 
 class Shorter:

@@ -33,9 +33,9 @@ from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tests.api import streams
 from tests.api.asking import READS, WRITES, ask, keyed, path_of, query_of, refused, with_points
-from tests.api.cli.conftest import Tallybook, tallybook
+from tests.api.cli.conftest import Tallybook
 from tests.api.interface.public.test_public import paths_of
-from tests.api.public_boards import Board, board, change, other_dsn
+from tests.api.public_boards import Board, change
 from tests.api.receiver import Receiver, delivering, receiver_on
 from tests.api.stream.test_public_stream import heard as heard_by_public
 from tests.api.stream.test_public_stream import listening
@@ -51,8 +51,6 @@ from tests.restoring import backup
 from tests.service import Answer, Client, Season, Service, deltas, totals
 from tests.spectator import NDJSON, Spectator
 from tests.tampering import keep_snapshot, tamper
-
-assert all((board, tallybook, other_dsn))  # fixtures
 
 PLACES: Final = {
     *("a table", "an answer", "a page of the console", "a message", "a command", "a stream", "a public stream"),

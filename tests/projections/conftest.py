@@ -9,7 +9,7 @@ import pytest
 from engine.database.pool import Database, open_database
 from engine.domain.events import Delta, PointsAdded
 from projections.tables.worker import Worker
-from tests.conftest import EMPTY, Administrator
+from tests.conftest import Administrator
 from tests.desks import Arena, open_arena, record
 from tests.tampering import Stage, stage, tamper
 
@@ -58,12 +58,8 @@ def _five_points(arena: Arena) -> PointsAdded:
 
 
 @pytest.fixture
-def template(request: pytest.FixtureRequest) -> str:
-    for fixture, name in (("crowd", CROWD), ("staged", STAGE)):
-        if fixture in request.fixturenames:
-            request.getfixturevalue(f"template_{fixture}")
-            return name
-    return EMPTY
+def templates() -> dict[str, str]:
+    return {"crowd": CROWD, "staged": STAGE}
 
 
 @pytest.fixture

@@ -32,7 +32,6 @@ from tests.api.asking import (
     Log,
     ask,
     example_of,
-    log,
     path_of,
     posting,
     query_of,
@@ -45,7 +44,6 @@ from tests.bounds import set_bounds
 from tests.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
 from tests.tournaments import open_new_tournament
 
-assert log  # a fixture
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 OPEN: Final = {"/", "/healthz", "/readyz", "/openapi.json", "/docs"}
 """What can be asked without a token."""

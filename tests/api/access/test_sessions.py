@@ -14,16 +14,13 @@ from api.access.auth import Scope, Token
 from api.http.cookies import COOKIE
 from api.web.console.access_pages import reaches
 from engine.domain.terms import OPERATOR, ActorId, TournamentId
-from tests.api.asking import Log, log
+from tests.api.asking import Log
 from tests.api.visitor import CONSOLE, visiting
 from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS
 from tests.service import Season, Service, make_token, serve
 from tests.spectator import SSE, Connected, Spectator, connected
 from tests.tournaments import open_new_tournament
-
-assert log  # a fixture
-
 
 # ── The cookie ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -7,7 +7,6 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import cyclopts
-import pytest
 from cyclopts import App
 from rich.console import Console
 
@@ -66,8 +65,3 @@ def commands(part: App, *above: str) -> dict[str, App]:
             command, words = part[name], (*above, name)
             found |= commands(command, *words) if command.default_command is None else {" ".join(words): command}
     return found
-
-
-@pytest.fixture
-def tallybook(dsn: str) -> Tallybook:
-    return Tallybook(dsn)

@@ -3,7 +3,7 @@
 import io
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,7 @@ from projections.tables.worker import Worker
 from projections.verification.archives import IDS_FOLLOWED_MAX
 from tests.api.cli.conftest import Tallybook
 from tests.bounds import Bounds
-from tests.conftest import EMPTY, Administrator
+from tests.conftest import Administrator
 from tests.desks import open_arena
 from tests.poison import poison
 from tests.tampering import tamper
@@ -36,46 +36,27 @@ LISTS = (("competitor", "list"), ("competition", "list"), ("ranking", "list"))
 
 
 @pytest.fixture
-def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
-    """The address of another migrated database."""
-    name = dsn.partition("/test_")[2].partition("?")[0]
-    administrator.copy(EMPTY, f"other_{name}")
-    yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
-    administrator.drop(f"other_{name}")
-
-
-@pytest.fixture
 def other(other_dsn: str) -> Tallybook:
     return Tallybook(other_dsn)
 
 
-@pytest.fixture
-async def other_owner(other_dsn: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(other_dsn, server_settings={"search_path": "tallybook"})
-    yield connection
-    await connection.close()
-
-
 @pytest.fixture(scope="session")
-def template_cup(administrator: Administrator) -> Iterator[str]:
+def template_slug(administrator: Administrator) -> Iterator[str]:
     """The slug of the tournament in the template CUP: to play it takes ten times longer than to copy it."""
     yield administrator.make_template(CUP, _play)
     administrator.drop(CUP)
 
 
 @pytest.fixture
-def template(request: pytest.FixtureRequest) -> str:
-    if "slug" not in request.fixturenames:
-        return EMPTY
-    request.getfixturevalue("template_cup")
-    return CUP
+def templates() -> dict[str, str]:
+    return {"slug": CUP}
 
 
 @pytest.fixture
-def slug(template_cup: str) -> str:
+def slug(template_slug: str) -> str:
     """A tournament with something of everything: names in any script, keys, results, a voided competition, a closed
     ranking."""
-    return template_cup
+    return template_slug
 
 
 async def _play(dsn: str) -> str:

@@ -15,12 +15,9 @@ from engine.domain.terms import ID_MAX, TournamentId
 from engine.log import codec
 from projections.verification.archives import enter, exported
 from tests.api.cli.test_archives import change_text, compact, sealed
-from tests.api.public_boards import other_dsn, other_owner
 from tests.service import Season, Service, create_ranking, deltas, listed
 from tests.shares import every
 
-assert other_dsn
-assert other_owner  # fixtures
 VALUES: Final = (
     *("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999", "2026-01-01T00:00:00"),
     *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),

@@ -28,7 +28,7 @@ from engine.log.heads import Head
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
-from tests.api.asking import WRITES, Log, ask, example_of, keyed, log, path_of, refused, with_points
+from tests.api.asking import WRITES, Log, ask, example_of, keyed, path_of, refused, with_points
 from tests.api.rendered import BY_NAME, answered
 from tests.desks import HOLD_HEAD, Arena, desk_at, open_arena, record, recorded, submit, until, waiting_for_locks
 from tests.histories import logs, unhurried
@@ -49,7 +49,6 @@ from tests.service import (
 )
 from tests.tournaments import open_new_tournament
 
-assert log  # a fixture
 CHANGES: Final = [name for name in WRITES if "{" in name]
 CREATIONS: Final = [name for name in WRITES if "{" not in name]
 SHOWS: Final = [name for name in map(name_of, OPERATIONS) if isinstance(BY_NAME[name], Read) and "{" in name]

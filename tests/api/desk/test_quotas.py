@@ -106,11 +106,6 @@ async def test_a_process_accepts_what_has_room_and_nothing_more(
             assert await shares_of(database, live) == [Share(what, now[what], most) for what, most in quota.bounds()]
 
 
-@pytest.fixture
-def tallybook(dsn: str) -> Tallybook:
-    return Tallybook(dsn)
-
-
 async def test_a_refusal_says_bound_and_use_and_repeats_are_still_answered(
     service: Service, season: Season, tallybook: Tallybook
 ) -> None:

@@ -15,11 +15,10 @@ from api.interface.declarations import Write
 from api.interface.fields import FormReader
 from engine.domain.errors import Unacceptable, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, TAGS_MAX
-from tests.api.asking import Log, example_of, keyed, log, path_of, refused, with_points
+from tests.api.asking import Log, example_of, keyed, path_of, refused, with_points
 from tests.api.rendered import BY_NAME
 from tests.service import Answer, Client, Season, listed
 
-assert log  # a fixture
 JSON: Final = {"Content-Type": "application/json"}
 WRITES: Final = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
 

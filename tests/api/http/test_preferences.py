@@ -13,13 +13,11 @@ from api.http.preferences import parse_preferences, prefers_minimal
 from api.interface.declarations import Write
 from engine.domain.terms import TournamentId
 from projections.live.cache import RenderCache
-from tests.api.asking import Log, ask, every_write, example_of, keyed, log, path_of, refused, with_points
+from tests.api.asking import Log, ask, every_write, example_of, keyed, path_of, refused, with_points
 from tests.api.fuzzed import examples, header_bytes
 from tests.api.rendered import BY_NAME
 from tests.desks import recorded
 from tests.service import FORM, Answer, Season, Service
-
-assert log  # a fixture
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from tests.api.cli.conftest import Tallybook
 from tests.api.imports.league import open_league
-from tests.conftest import EMPTY, Administrator
+from tests.conftest import Administrator
 
 LEAGUE = f"tallybook_league_{os.getpid()}"
 """The database that tests with a `slug` have a copy of: to play it takes longer than to copy it."""
@@ -21,16 +21,8 @@ def template_slug(administrator: Administrator) -> Iterator[str]:
 
 
 @pytest.fixture
-def template(request: pytest.FixtureRequest) -> str:
-    if "slug" not in request.fixturenames:
-        return EMPTY
-    request.getfixturevalue("template_slug")
-    return LEAGUE
-
-
-@pytest.fixture
-def tallybook(dsn: str) -> Tallybook:
-    return Tallybook(dsn)
+def templates() -> dict[str, str]:
+    return {"slug": LEAGUE}
 
 
 @pytest.fixture

@@ -19,10 +19,8 @@ from api.interface.public.view import PublicViews
 from engine.domain.terms import Sequence, TournamentId
 from engine.process.time_slices import TimeSlices
 from projections.past.past import Past
-from tests.api.public_boards import Board, board, change
+from tests.api.public_boards import Board, change
 from tests.service import Season, Service, create_ranking, deltas
-
-assert board  # a fixture
 
 CHANGES_MAX: Final = 40
 """Then the tournament rests, so that a read that would never end does, and the test says so."""

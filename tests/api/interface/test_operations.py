@@ -39,7 +39,6 @@ from tests.api.asking import (
     every_write,
     example_of,
     keyed,
-    log,
     path_of,
     query_of,
     refused,
@@ -68,7 +67,6 @@ from tests.service import (
 from tests.shares import every
 from tests.tournaments import open_new_tournament
 
-assert log  # a fixture
 _TOURNAMENT_ID = "SELECT tournament_id FROM tournament WHERE slug = $1"
 
 

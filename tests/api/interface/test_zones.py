@@ -19,12 +19,11 @@ from projections.answers.zones import Day, unknown_zone
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.asking import refused
-from tests.api.cli.conftest import Tallybook, tallybook
+from tests.api.cli.conftest import Tallybook
 from tests.api.public_boards import change
 from tests.api.visitor import CONSOLE, unreached, visiting
 from tests.service import Answer, Season, Service, create_ranking, deltas, listed
 
-assert tallybook  # a fixture
 _TICK = timedelta(microseconds=1)
 
 

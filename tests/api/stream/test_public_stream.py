@@ -25,7 +25,7 @@ from engine.log import codec
 from engine.log.undecoded import Stored
 from projections.verification.setting_aside import set_aside
 from tests.api.asking import refused
-from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give, other_dsn, other_owner, play_on, told
+from tests.api.public_boards import NOWHERE, Board, Shorter, change, give, play_on, told
 from tests.api.streams import counted, ended, every_format
 from tests.bounds import Bounds
 from tests.desks import open_arena, until
@@ -34,10 +34,6 @@ from tests.poison import POISONS, append_text
 from tests.proxy import proxy
 from tests.service import Client, Season, Service, make_token, play_season, serve, slug_of
 from tests.spectator import NDJSON, SSE, Connected, Lines, Spectator, connected, follow
-
-assert board
-assert other_dsn
-assert other_owner  # fixtures
 
 HIDDEN_KINDS: Final = {
     "CompetitionAdded",  # a competition is shown as the cause of points

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.public_boards import Board, board, change
+from tests.api.public_boards import Board, change
 from tests.service import Client, create_ranking, deltas, listed, register
-
-assert board  # a fixture
 
 
 class Cup:

@@ -28,14 +28,13 @@ from engine.domain.terms import ITEMS_MAX, OPERATOR, CompetitionId, Sequence, To
 from engine.log.registry import tournament_named
 from engine.process.time_slices import TimeSlice
 from projections.verification.noted import note_verified
-from tests.api.asking import Log, log, path_of, with_points
+from tests.api.asking import Log, path_of, with_points
 from tests.api.visitor import CONSOLE, Visitor, form_of, routes_below, unreached, visiting
 from tests.bounds import Bounds
 from tests.desks import holding, until, waiting_for_locks
 from tests.service import Answer, Season, Service, create_ranking, deltas, make_token, totals
 from tests.tournaments import open_new_tournament
 
-assert log  # a fixture
 SCOPES: Final = {"read": Scope.READ, "write": Scope.WRITE, "admin": Scope.ADMIN}
 
 

@@ -26,8 +26,8 @@ from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 from tests.api.asking import keyed, refused
-from tests.api.cli.conftest import Tallybook, tallybook
-from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give, other_dsn, other_owner, play_on, told
+from tests.api.cli.conftest import Tallybook
+from tests.api.public_boards import NOWHERE, Board, Shorter, change, give, play_on, told
 from tests.bounds import Bounds
 from tests.desks import desks_at, holding_heads, open_arena, submit, until
 from tests.poison import append_text
@@ -46,11 +46,6 @@ from tests.service import (
 )
 from tests.shares import every
 from tests.tournaments import open_new_tournament
-
-assert board
-assert other_dsn
-assert other_owner
-assert tallybook  # fixtures
 
 
 def paths_of(season: Season) -> list[str]:

@@ -8,11 +8,10 @@ import pytest
 
 from api.interface.resources import competitors
 from engine.domain.terms import ITEMS_MAX
-from tests.api.asking import Log, keyed, log, refused
+from tests.api.asking import Log, keyed, refused
 from tests.bounds import Bounds
 from tests.service import Client, Season, create_ranking, deltas, listed, rankings_deltas, totals
 
-assert log  # a fixture
 MINIMAL: Final = {"Prefer": "return=minimal"}
 JSON: Final = {"Content-Type": "application/json"}
 _BLOCKS: Final = "SELECT count(*) FROM block"

@@ -10,14 +10,11 @@ import pytest
 from projections.answers.history import LINES_MAX
 from projections.tables.worker import Worker
 from tests.api.asking import NOBODY, refused
-from tests.api.cli.conftest import Tallybook, tallybook
+from tests.api.cli.conftest import Tallybook
 from tests.api.leagues import history
-from tests.api.public_boards import Board, board
+from tests.api.public_boards import Board
 from tests.bounds import Bounds
 from tests.service import Client, Season, Service, create_ranking, deltas, listed
-
-assert board
-assert tallybook  # fixtures
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ from typing import Any
 
 from projections.tables.worker import Worker
 from tests.api.asking import refused
-from tests.api.public_boards import Board, board, change
+from tests.api.public_boards import Board, change
 from tests.projections.verified import verified
 from tests.service import Answer, Client, Season, Service, deltas
 
-assert board  # a fixture
 MOST = 2**53 - 1
 
 

@@ -9,12 +9,10 @@ import pytest
 from engine.domain.events import Delta, PointsAdded, Scored
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.verification.setting_aside import set_aside
-from tests.api.public_boards import Board, board, change
+from tests.api.public_boards import Board, change
 from tests.desks import record
 from tests.poison import append_text
 from tests.service import Client, Season, Service, create_ranking
-
-assert board  # a fixture
 
 UNKNOWN = CompetitionId(2**31)
 
