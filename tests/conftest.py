@@ -40,6 +40,7 @@ from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.process import collector
 from tests.bounds import Bounds, set_bounds
+from tests.calls import Calls, noted_calls
 from tests.memory import IN_MEMORY, memory_has_room
 from tests.restoring import database_of, role_settings
 from tests.running import drop_settings
@@ -328,6 +329,11 @@ def cluster(administrator: Administrator) -> str:
 @pytest.fixture
 def bounds(monkeypatch: pytest.MonkeyPatch) -> Bounds:
     return partial(set_bounds, monkeypatch)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    return partial(noted_calls, monkeypatch)
 
 
 @pytest.fixture

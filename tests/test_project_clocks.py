@@ -51,7 +51,7 @@ USES: Final = {
     "assurance/traces/playing.py:_fallen_behind": "when the database was replaced, among what processes did",
     "tests/restoring.py:exchange": "when the database was replaced, among what processes did",
     "assurance/traces/__main__.py:main": "how long to go on",
-    "tests/api/http/test_front.py:test_the_time_of_a_write_begins_when_all_of_it_has_come_in": "which came first",
+    "tests/api/http/test_front.py:register_when_told": "which came first",
     "tests/api/http/test_front.py:noting_ids": "which came first",
     "tests/api/service/test_processes.py:test_every_process_answers_and_figures_and_failures_are_those_of_all": (
         "at most one failure a second"

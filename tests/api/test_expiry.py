@@ -26,7 +26,6 @@ from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events, expirations
 from engine.domain.commands import AddPoints, Command
-from engine.domain.counting import KnownResults
 from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull
 from engine.domain.events import Criterion, Delta, Event, Total
 from engine.domain.expirations import Expiration, Redating
@@ -58,6 +57,7 @@ from projections.verification.findings import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
 from tests.bounds import Bounds
+from tests.calls import Calls, held_after, noted_calls
 from tests.desks import (
     HOLD_HEAD,
     desk_at,
@@ -367,10 +367,9 @@ async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_n
 
 
 async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_what_is_due_since(
-    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, calls: Calls
 ) -> None:
-    taken, looks = list[Sequence](), list[int]()
-    look_up, take = PointsDue.look_up, Expiration.take
+    looks, look_up = list[int](), PointsDue.look_up
 
     async def slowly(points: PointsDue, live_pool: LivePool) -> None:
         before = len(taken)
@@ -379,10 +378,6 @@ async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_
         if looks[-1]:
             await clock.pass_by(seconds=61)
 
-    def taking(expiration: Expiration, sequence: Sequence, *rest: Any) -> None:
-        taken.append(sequence)
-        take(expiration, sequence, *rest)
-
     async with world_at(dsn, database, clock) as world:
         for minutes in (1, 1, 3):
             await world.add(0, None, (ANN, HOURLY, 5), (BOB, LATEST, 3))
@@ -390,10 +385,10 @@ async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_
         await clock.pass_by(minutes=86)
         assert await world.totals(0) == world.naive.totals(clock.now)
         monkeypatch.setattr(PointsDue, "look_up", slowly)
-        monkeypatch.setattr(Expiration, "take", taking)
+        taken = calls(Expiration, "take")
         await clock.pass_by(minutes=1)
         assert await world.totals(0) == world.naive.totals(clock.now)
-        assert len(taken) == len(set(taken)) == sum(looks)
+        assert len(taken) == len({sequence for _, sequence, *_ in taken}) == sum(looks)
         assert looks[-1] == 0
 
 
@@ -426,17 +421,11 @@ async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_exp
 
 
 async def test_an_expiry_is_not_refused_for_having_waited(
-    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+    dsn: str, database: Database, clock: ToldClock, calls: Calls, bounds: Bounds
 ) -> None:
-    looks, look_up = list[PointsDue](), PointsDue.look_up
-
-    async def counted(points: PointsDue, live_pool: LivePool) -> None:
-        looks.append(points)
-        await look_up(points, live_pool)
-
     async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
-        monkeypatch.setattr(PointsDue, "look_up", counted)
+        looks = calls(PointsDue, "look_up")
         bounds(WAITED_SECONDS_MAX=-1.0, BLOCK_REQUESTS_MAX=4)  # everybody has waited too long
         await clock.pass_by(hours=2)
         adds = [world.add(0, None, (BOB, HOURLY, 1)) for _ in range(20)]
@@ -590,26 +579,18 @@ async def test_setting_an_expiry_aside_lets_the_points_expire_again(
 async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), PointsAtAnotherDate.look_up
-
-    async def held(points: PointsAtAnotherDate, live_pool: LivePool) -> None:
-        await look_up(points, live_pool)
-        looked_up.set()
-        await goes_on.wait()
-
     async with world_at(dsn, database, clock) as world:
         await clock.pass_by(minutes=28)
         await world.add(0, None, (ANN, HOURLY, 5))
         await world.do(0, commands.CloseRanking(ranking_id=RANKING))
         await clock.pass_by(minutes=92)
         await world.totals(0)
-        with monkeypatch.context() as hold:
-            hold.setattr(PointsAtAnotherDate, "look_up", held)
+        with held_after(monkeypatch, PointsAtAnotherDate, "look_up") as held:
             reopening = asyncio.create_task(world.do(0, commands.ReopenRanking(ranking_id=RANKING)))
-            await looked_up.wait()
+            await held.has_done.wait()
         await clock.pass_by(minutes=-5)
         await world.add(0, None, (BOB, WEEKLY, 1))
-        goes_on.set()
+        held.goes_on.set()
         await reopening
         assert await world.totals(0) == {(HOURLY, ANN): 5, (WEEKLY, BOB): 1}
         await clock.pass_by(minutes=4)
@@ -726,13 +707,8 @@ async def test_a_tournament_outside_memory_is_looked_at_once_for_each_boundary(
 async def test_watching_many_tournaments_asks_for_the_time_as_often_as_watching_one(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, tournaments: int
 ) -> None:
-    now, sleep = heads.now, asyncio.sleep
+    sleep, rounds = asyncio.sleep, list[int]()
     pause = 0.01625  # nothing else sleeps exactly that long
-    asked, rounds = list[object](), list[int]()
-
-    async def counted(connection: asyncpg.Connection) -> datetime:
-        asked.append(connection)
-        return await now(connection)
 
     async def counting(seconds: float, *given: Any) -> None:
         if seconds == pause:
@@ -744,7 +720,7 @@ async def test_watching_many_tournaments_asks_for_the_time_as_often_as_watching_
         for _ in range(tournaments):
             await World.begun([watching], database, clock)
         with monkeypatch.context() as patched:
-            patched.setattr(heads, "now", counted)
+            asked = noted_calls(patched, heads, "now")
             patched.setattr(asyncio, "sleep", counting)
             await until(lambda: len(rounds) > 5)
     assert {after - before for before, after in pairwise(rounds)} == {1}
@@ -1068,13 +1044,6 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, redated: bool
 ) -> None:
     """Another reopening has let it expire, or by another date it is no longer due."""
-    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), PointsAtAnotherDate.look_up
-
-    async def held(points: PointsAtAnotherDate, live_pool: LivePool) -> None:
-        await look_up(points, live_pool)
-        looked_up.set()
-        await goes_on.wait()
-
     async with world_at(dsn, database, clock) as world:
         cause = CompetitionId(500)
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1, started_at=clock.now))
@@ -1082,10 +1051,9 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
         await world.do(0, commands.CloseRanking(ranking_id=RANKING))
         await clock.pass_by(hours=24)
         await world.totals(0)
-        with monkeypatch.context() as hold:
-            hold.setattr(PointsAtAnotherDate, "look_up", held)
+        with held_after(monkeypatch, PointsAtAnotherDate, "look_up") as held:
             reopening = asyncio.create_task(world.do(0, commands.ReopenRanking(ranking_id=RANKING)))
-            await looked_up.wait()
+            await held.has_done.wait()
         if redated:
             await world.do(1, commands.ChangeCompetition(competition_id=cause, started_at=clock.now))
             expected = {(HOURLY, ANN): 5, (LEAST, ANN): 7}
@@ -1094,7 +1062,7 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
             await world.add(1, None, (BOB, HOURLY, 3))
             await world.do(1, commands.CloseRanking(ranking_id=RANKING))
             expected = {(HOURLY, BOB): 3}
-        goes_on.set()
+        held.goes_on.set()
         await reopening
         assert await world.totals(0) == expected
         assert await differences(database) == []
@@ -1118,24 +1086,16 @@ async def test_others_get_their_turns_however_many_points_expire_with_another_da
 async def test_another_date_expires_what_is_due_whatever_happened_while_that_was_looked_up(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), PointsAtAnotherDate.look_up
-
-    async def held(points: PointsAtAnotherDate, live_pool: LivePool) -> None:
-        await look_up(points, live_pool)
-        looked_up.set()
-        await goes_on.wait()
-
     async with world_at(dsn, database, clock) as world:
         cause, long_ago = CompetitionId(500), MONDAY - timedelta(days=1)
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
         world.naive.dates[cause] = None
         await world.add(0, cause, (ANN, HOURLY, 5), (ANN, LEAST, 7), (BOB, HOURLY, 4), (BOB, DAILY, 1))
         (given,) = world.naive.added
-        with monkeypatch.context() as hold:
-            hold.setattr(PointsAtAnotherDate, "look_up", held)
+        with held_after(monkeypatch, PointsAtAnotherDate, "look_up") as held:
             changed = commands.ChangeCompetition(competition_id=cause, started_at=long_ago)
             redating = asyncio.create_task(world.do(0, changed))
-            await looked_up.wait()
+            await held.has_done.wait()
         match what:
             case "added":
                 await world.add(1, cause, (ANN, HOURLY, 3), (CID, LEAST, 2))
@@ -1149,7 +1109,7 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
                 await world.add(1, None, (ANN, LEAST, 6))
             case "closed":
                 await world.do(1, commands.CloseRanking(ranking_id=RANKING))
-        goes_on.set()
+        held.goes_on.set()
         if what == "closed":
             with pytest.raises(Conflict, match="would count differently in closed rankings"):
                 await redating
@@ -1162,15 +1122,10 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
 
 @pytest.mark.parametrize(("line", "times"), [((ANN, HOURLY, 3), 0), ((ANN, LEAST, 3), 1)])
 async def test_what_expires_with_another_date_is_decided_again_only_if_it_may_be_something_else(
-    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, line: Any, times: int
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, calls: Calls, line: Any, times: int
 ) -> None:
     """Points without the competition change nothing of it, unless they are results where it gave results."""
-    decided, decide, look_up = list[Redating](), Redating.decided, PointsAtAnotherDate.look_up
-
-    def noted(redating: Redating, known: KnownResults) -> Any:
-        decided.append(redating)
-        return decide(redating, known)
-
+    decided, look_up = calls(Redating, "decided"), PointsAtAnotherDate.look_up
     async with world_at(dsn, database, clock) as world:
         cause = CompetitionId(500)
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
@@ -1182,7 +1137,6 @@ async def test_what_expires_with_another_date_is_decided_again_only_if_it_may_be
             await world.add(0, None, line)
 
         monkeypatch.setattr(PointsAtAnotherDate, "look_up", followed)
-        monkeypatch.setattr(Redating, "decided", noted)
         await world.do(0, commands.ChangeCompetition(competition_id=cause, started_at=MONDAY - timedelta(days=1)))
         assert len(decided) == times
         assert await world.totals(0) == {(line[1], ANN): 3}

@@ -24,6 +24,7 @@ from projections.board.classified_lines import ClassifiedLines
 from projections.board.order import OrderedLines
 from projections.live.classifications import HeldCounts
 from tests.bounds import Bounds, set_bounds
+from tests.calls import Calls
 from tests.histories import SummedBoard, counted_of, fold_events, logs, unhurried, with_sums
 from tests.histories import board_of as board_of_log
 from tests.projections.classified import (
@@ -187,20 +188,11 @@ def test_held_counts_say_what_was_voided_at_their_moment(event: Any) -> None:
     assert [held.is_voided(competition_id) for competition_id in COMPETITIONS[:2]] == [True, False]
 
 
-def test_lines_are_computed_again_only_when_something_of_the_ranking_has_changed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_lines_are_computed_again_only_when_something_of_the_ranking_has_changed(calls: Calls) -> None:
     main, fouls, _ = UNITIES
     history = history_of((Criterion(unity_id=main, best=1),), [()] * 10, [], set())
     live = live_of(history)
-    computed = []
-    compute = classified_lines.classified
-
-    def counting(*arguments: Any, **more: Any) -> Any:
-        computed.append(1)
-        return compute(*arguments, **more)
-
-    monkeypatch.setattr(classified_lines, "classified", counting)
+    computed = calls(classified_lines, "classified")
     first = asyncio.run(whole_of(live))
     live.append(events.CompetitorRegistered(competitor_id=STRANGER, name="Stranger"))
     assert asyncio.run(whole_of(live)) == first

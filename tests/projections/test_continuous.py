@@ -19,6 +19,7 @@ from projections.verification.continuous import verify_continuously
 from projections.verification.noted import last_verified
 from projections.verification.progress import ProgressFile
 from tests.bounds import Bounds
+from tests.calls import Calls
 from tests.desks import until
 from tests.tampering import LAST, stage, tamper
 from tests.tournaments import open_new_tournament
@@ -138,24 +139,16 @@ def _fields(note: witness.Note) -> dict[str, Any]:
 
 
 async def test_a_long_tournament_is_verified_in_parts_each_of_a_moment_of_its_own(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+    database: Database, tmp_path: Path, calls: Calls, bounds: Bounds
 ) -> None:
     bounds(BYTES_MAX=1)
-    moments = 0
-    one_moment = stored_log.one_moment
-
-    def counted(*arguments: Any) -> Any:
-        nonlocal moments
-        moments += 1
-        return one_moment(*arguments)
-
     await stage(database)
-    monkeypatch.setattr(stored_log, "one_moment", counted)
+    moments = calls(stored_log, "one_moment")
     async with going_round(database, mark_events=3, state=tmp_path / "state") as lines:
         await until(rounds(lines, 1))
     (line, *_) = of(lines, "tournament_verified")
     assert (line["events"], line["differences"], lines[-1]["count"]) == (LAST, 0, 0)
-    assert moments >= 4
+    assert len(moments) >= 4
 
 
 async def test_what_was_found_counts_although_it_is_stopped_within_the_tournament(

@@ -41,6 +41,7 @@ from projections.tables import snapshots, worker
 from projections.tables.snapshots import Snapshot
 from projections.tables.worker import Worker
 from tests.bounds import Bounds, set_bounds
+from tests.calls import noted_calls
 from tests.desks import Arena, open_arena, record, until
 from tests.histories import board_of
 from tests.poison import append_text, cut_tail
@@ -528,17 +529,10 @@ async def test_a_tournament_with_outdated_tables_is_loaded_from_its_last_snapsho
     await Worker(database).catch_up()
     *_, last = await kept(database, arena.tournament_id)
     await owner.execute("UPDATE checkpoint SET fold_version = fold_version - 1")
-    begun: list[int] = []
-    tails_to_head = tails.tails_to_head
-
-    def noted(connection: Any, tournament_id: TournamentId, head: Head, **bounds: int) -> Any:
-        begun.append(head.sequence)
-        return tails_to_head(connection, tournament_id, head, **bounds)
-
-    monkeypatch.setattr(tails, "tails_to_head", noted)
+    begun = noted_calls(monkeypatch, tails, "tails_to_head")
     async with database.connection() as connection:
         live = await load(connection, arena.tournament_id)
-    assert begun == [last]
+    assert [head.sequence for _, _, head, *_ in begun] == [last]
     assert total(live.board, arena) == sum(range(20))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import AsyncExitStack
 from itertools import count
 from typing import Any, Final
@@ -17,7 +17,6 @@ from engine.domain.events import PointsAdded
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.log import heads, tails
 from engine.process.background import background
-from projections.board.board import Board
 from projections.live import tournament
 from projections.tables import tables
 from projections.tables import worker as worker_module
@@ -25,6 +24,7 @@ from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
 from projections.tables.worker import Worker, work_by_nodes
 from tests.bounds import Bounds
+from tests.calls import Calls
 from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, TOLD_AT_THEIR_NODE, only_distributed
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
@@ -604,25 +604,10 @@ async def test_all_that_is_behind_at_the_start_is_folded_without_a_pause_however
 
 @pytest.mark.one_postgresql(COMMITS_OF_OTHERS)
 async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until_something_is_committed(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+    database: Database, owner: asyncpg.Connection, calls: Calls, bounds: Bounds
 ) -> None:
     bounds(WORKER_POLL_SECONDS=0.01)
-    asked: list[None] = []
-    looked: list[None] = []
-    moment, behind = tables.moment, tables.behind
-
-    async def counted_moment(connection: asyncpg.Connection) -> str | None:
-        asked.append(None)
-        return await moment(connection)
-
-    async def counted_behind(
-        connection: asyncpg.Connection, among: Collection[TournamentId], **bounds: Any
-    ) -> list[TournamentId]:
-        looked.append(None)
-        return await behind(connection, among, **bounds)
-
-    monkeypatch.setattr(tables, "moment", counted_moment)
-    monkeypatch.setattr(tables, "behind", counted_behind)
+    asked, looked = calls(tables, "moment"), calls(tables, "behind")
     arena = await open_arena(database)
     async with working(database):
         for amount in range(3):
@@ -827,22 +812,12 @@ async def test_a_worker_that_kept_the_board_of_a_lost_tournament_folds_the_one_t
         await assert_the_tables_are_the_log(database, another)
 
 
-async def test_a_worker_keeps_the_board_that_it_has_saved(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    arena = await open_arena(database)
-    loaded: list[TournamentId] = []
-    load_boards = tables.load_boards
-
-    async def counted(
-        connection: asyncpg.Connection, tournament_ids: Collection[TournamentId]
-    ) -> dict[TournamentId, Board]:
-        loaded.extend(tournament_ids)
-        return await load_boards(connection, tournament_ids)
-
-    monkeypatch.setattr(tables, "load_boards", counted)
+async def test_a_worker_keeps_the_board_that_it_has_saved(database: Database, calls: Calls) -> None:
+    arena, loads = await open_arena(database), calls(tables, "load_boards")
     worker = Worker(database)
     for amount in range(10):
         async with database.connection() as connection:
             await add(connection, arena, amount)
         await worker.catch_up()
-    assert len(loaded) <= 1
+    assert sum(len(tournament_ids) for _, tournament_ids in loads) <= 1
     await assert_the_tables_are_the_log(database, arena.tournament_id)

@@ -114,7 +114,8 @@ async def test_not_modified_has_neither_body_nor_length(service: Service, client
     assert answer.endswith(b"\r\n\r\n")
 
 
-async def test_a_client_that_waits_to_be_told_to_send_its_body_is_told(service: Service, client: Client) -> None:
+async def register_when_told(service: Service, client: Client) -> float:
+    """Sends the body of a request that registers Ada only when the service asks for it. Returns when that was."""
     head = [
         f"POST /tournament/{client.tournament}/competitors.json HTTP/1.1",
         "Host: localhost",
@@ -127,10 +128,16 @@ async def test_a_client_that_waits_to_be_told_to_send_its_body_is_told(service: 
     reader, writer = await asyncio.open_connection(url.host, url.port)
     writer.write("\r\n".join([*head, "", ""]).encode())
     assert await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    sent_at = time.monotonic()
     writer.write(b"name=Ada")
     assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS)).startswith(b"HTTP/1.1 200 OK\r\n")
     writer.close()
     await writer.wait_closed()
+    return sent_at
+
+
+async def test_a_client_that_waits_to_be_told_to_send_its_body_is_told(service: Service, client: Client) -> None:
+    await register_when_told(service, client)
     answer = await exchanged(service, request_for(client, "Expect: miracles"))
     assert answer.startswith(b"HTTP/1.1 400 ")
 
@@ -156,23 +163,7 @@ async def test_the_time_of_a_write_begins_when_all_of_it_has_come_in(
     drew, began = taken
     assert began < drew
     taken.clear()
-    head = [
-        f"POST /tournament/{client.tournament}/competitors.json HTTP/1.1",
-        "Host: localhost",
-        f"Authorization: Bearer {client.token}",
-        "Content-Type: application/x-www-form-urlencoded",
-        "Content-Length: 8",
-        "Expect: 100-continue",
-    ]
-    url = URL(service.url)
-    reader, writer = await asyncio.open_connection(url.host, url.port)
-    writer.write("\r\n".join([*head, "", ""]).encode())
-    await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS)
-    sent_at = time.monotonic()
-    writer.write(b"name=Ada")
-    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS)).startswith(b"HTTP/1.1 200 OK\r\n")
-    writer.close()
-    await writer.wait_closed()
+    sent_at = await register_when_told(service, client)
     drew, began = taken
     assert sent_at < began < drew
 

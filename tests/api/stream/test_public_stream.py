@@ -28,6 +28,7 @@ from tests.api.asking import refused
 from tests.api.public_boards import NOWHERE, Board, Shorter, change, give, play_on, told
 from tests.api.streams import counted, ended, every_format
 from tests.bounds import Bounds
+from tests.calls import Calls
 from tests.desks import open_arena, until
 from tests.histories import any_event, moments
 from tests.poison import POISONS, append_text
@@ -395,16 +396,9 @@ async def test_what_is_not_published_is_as_what_does_not_exist(service: Service,
 
 
 async def test_each_event_is_read_and_encoded_once_for_all_of_the_public(
-    service: Service, season: Season, board: Board, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, board: Board, calls: Calls
 ) -> None:
     await change(season.client, published="true")
-    made: list[tuple[str, str]] = []
-    encode = frames.event
-
-    def noted(form: StreamFormat, name: str, data: bytes, event_id: str) -> bytes:
-        made.append((form, name))
-        return encode(form, name, data, event_id)
-
     async with AsyncExitStack() as open_streams:
         listeners = []
         for media_type in (SSE, SSE, SSE, NDJSON, NDJSON):
@@ -416,12 +410,14 @@ async def test_each_event_is_read_and_encoded_once_for_all_of_the_public(
             listeners.append((connection, spectator))
         (follower,) = {one for one in gc.get_objects() if isinstance(one, followers.Follower) and one.listeners}
         assert len(follower.current) == 5
-        monkeypatch.setattr(frames, "event", noted)
+        made = calls(frames, "event")
         for amount in range(1, 11):
             await give(season, 0, amount)
         for connection, spectator in listeners:
             await connection.feed(spectator, lambda one=spectator: one.count("PointsAdded") == 10)  # type: ignore[misc]
-    assert sorted(made) == sorted([(form, "PointsAdded") for form in StreamFormat] * 10)
+    assert sorted((form, name) for form, name, *_ in made) == sorted(
+        [(form, "PointsAdded") for form in StreamFormat] * 10
+    )
 
 
 async def test_the_streams_of_an_address_are_bounded_and_those_of_the_public_leave_room_for_others(dsn: str) -> None:

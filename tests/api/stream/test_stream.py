@@ -32,6 +32,7 @@ from engine.process.time_slices import TimeSlices
 from projections.verification.setting_aside import set_aside
 from tests.api.streams import add, counted, ended, every_format, heard, listening, standings
 from tests.bounds import Bounds
+from tests.calls import Calls
 from tests.desks import GUARD_SECONDS, holding, until, waiting_for_locks
 from tests.histories import any_event
 from tests.poison import POISONS, append_text, cut_tail
@@ -585,15 +586,8 @@ async def test_a_listener_much_slower_than_the_writers_gets_everything_from_the_
 
 
 async def test_each_event_is_encoded_once_for_all_who_are_current(
-    service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
+    service: Service, season: Season, calls: Calls
 ) -> None:
-    made: list[tuple[str, str]] = []
-    encode = frames.event
-
-    def noted(form: frames.StreamFormat, name: str, data: bytes, event_id: str) -> bytes:
-        made.append((form, name))
-        return encode(form, name, data, event_id)
-
     async with AsyncExitStack() as open_streams:
         told = []
         for media_type in (SSE, SSE, SSE, NDJSON, NDJSON):
@@ -603,12 +597,14 @@ async def test_each_event_is_encoded_once_for_all_who_are_current(
             spectator = Spectator(media_type)
             await connection.feed(spectator, lambda one=spectator: bool(one.count("caught-up")))  # type: ignore[misc]
             told.append((connection, spectator))
-        monkeypatch.setattr(frames, "event", noted)
+        made = calls(frames, "event")
         for amount in range(1, 11):
             await add(season, amount)
         for connection, spectator in told:
             await connection.feed(spectator, lambda one=spectator: one.count("PointsAdded") == 10)  # type: ignore[misc]
-    assert sorted(made) == sorted([(form, "PointsAdded") for form in frames.StreamFormat] * 10)
+    assert sorted((form, name) for form, name, *_ in made) == sorted(
+        [(form, "PointsAdded") for form in frames.StreamFormat] * 10
+    )
 
 
 @pytest.mark.long

@@ -21,6 +21,7 @@ from engine.domain.commands import ChangePublication
 from engine.domain.terms import OPERATOR
 from tests.api.web.season import Championship
 from tests.bounds import Bounds
+from tests.calls import Calls
 from tests.histories import unhurried
 from tests.service import Answer
 
@@ -95,15 +96,9 @@ async def test_a_picture_is_that_of_a_log_that_ends_at_the_public_end(championsh
 
 
 async def test_a_picture_is_drawn_once_for_all_who_ask_and_the_pictures_of_a_second_are_limited(
-    championship: Championship, monkeypatch: pytest.MonkeyPatch
+    championship: Championship, calls: Calls
 ) -> None:
-    drawn: list[Pictured] = []
-
-    def noted(one: Pictured) -> bytes:
-        drawn.append(one)
-        return draw(one)
-
-    monkeypatch.setattr(drawing, "draw", noted)
+    drawn = calls(drawing, "draw")
     answers = await asyncio.gather(*(championship.get("/picture.png") for _ in range(10)))
     assert ({answer.status for answer in answers}, len(drawn)) == ({200}, 1)
     assert (await championship.get("/picture.png")).body == answers[0].body

@@ -65,12 +65,12 @@ from engine.domain.terms import (
 from engine.log import codec, heads, registry, undecoded
 from engine.log.undecoded import Stored
 from projections.past import moments
-from projections.past.past import Past
 from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tallybook_client import verify_webhook
 from tests.api.receiver import NO_PAUSES, PAGE, Receiver, delivering, documented, receiver_on, verify
 from tests.bounds import Bounds
+from tests.calls import Calls
 from tests.conftest import only_distributed
 from tests.desks import ADVISORY_LOCKS, Arena, open_arena, record, until
 from tests.histories import any_event
@@ -346,16 +346,9 @@ class History:
 
 @pytest.mark.parametrize("window_events", [totals.WINDOW_EVENTS_MAX, 4])
 async def test_points_show_their_lines_and_the_totals_after_them_the_same_at_each_attempt_also_after_a_restart(
-    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, window_events: int
+    world: World, receiver: Receiver, calls: Calls, bounds: Bounds, window_events: int
 ) -> None:
-    boards: list[Sequence] = []
-    board_after = moments.board_after
-
-    async def counted(past: Past, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Any:
-        boards.append(sequence)
-        return await board_after(past, tournament_id, sequence, head)
-
-    monkeypatch.setattr(moments, "board_after", counted)
+    boards = calls(moments, "board_after")
     bounds(WINDOW_EVENTS_MAX=window_events, SERVED_EVENTS_MAX=3)
     history = History(world)
     webhook_id = await world.add(receiver.url, after=0)
@@ -384,24 +377,16 @@ async def test_points_show_their_lines_and_the_totals_after_them_the_same_at_eac
 
 
 async def test_a_webhook_that_is_far_behind_reads_the_past_once_for_each_window(
-    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+    world: World, receiver: Receiver, calls: Calls, bounds: Bounds
 ) -> None:
     bounds(WINDOW_EVENTS_MAX=20, SERVED_EVENTS_MAX=5)
-    asked = 0
-    board_after = moments.board_after
-
-    async def counted(*arguments: Any) -> Any:
-        nonlocal asked
-        asked += 1
-        return await board_after(*arguments)
-
-    monkeypatch.setattr(moments, "board_after", counted)
+    asked = calls(moments, "board_after")
     await world.happens(*range(100))
     webhook_id = await world.add(receiver.url, after=0)
     async with delivering(world.database):
         await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
     assert [got.json["data"]["lines"][0]["total"] for got in receiver.got[-100:]] == list(accumulate(range(100)))
-    assert 0 < asked <= 6
+    assert 0 < len(asked) <= 6
 
 
 async def test_the_documented_receiver_keeps_all_totals_without_a_token(
@@ -1126,26 +1111,14 @@ async def test_a_worker_that_is_paused_is_taken_over_and_sends_nothing_more_when
 
 @only_distributed
 async def test_while_there_is_no_webhook_nobody_asks_all_shards_for_what_is_due(
-    database: Database, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+    database: Database, calls: Calls, bounds: Bounds
 ) -> None:
     bounds(DUE_IN_ALL_SHARDS_SECONDS=0.01, FIGURES_SECONDS=0.1)
-    looks: list[str] = []
-    due, figures = webhooks.due_webhooks, webhooks.webhook_figures
-
-    async def counted_due(*arguments: Any) -> Any:
-        looks.append("due")
-        return await due(*arguments)
-
-    async def counted_figures(*arguments: Any) -> Any:
-        looks.append("figures")
-        return await figures(*arguments)
-
-    monkeypatch.setattr(webhooks, "due_webhooks", counted_due)
-    monkeypatch.setattr(webhooks, "webhook_figures", counted_figures)
+    due, figures = calls(webhooks, "due_webhooks"), calls(webhooks, "webhook_figures")
     delivering_none = asyncio.create_task(deliverer.Deliverer(database).run())
     try:
-        await until(lambda: looks.count("figures") >= 3)
+        await until(lambda: len(figures) >= 3)
     finally:
         delivering_none.cancel()
         await asyncio.wait([delivering_none])
-    assert "due" not in looks
+    assert due == []
