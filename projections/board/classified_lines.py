@@ -279,25 +279,26 @@ class ClassifiedLines:
         )
 
     def _levels(self, start: int, stop: int) -> Generator[_Level, None, None]:
-        """The groups of the lines between two offsets. Takes no pauses, because the order could change in one."""
+        """The groups of the lines between two offsets, in the state of the first step."""
         if self._order is None:
             yield _Level(self._enrolment.held(), 0, None, None)
             return
+        stop = min(stop, len(self))
+        if start >= stop:
+            return
         first = max(start - 1, 0)
-        lines = self._order.run(first, min(stop, len(self)) + 1)  # with the one above and the one below
-        while start < min(stop, len(self)):
-            line, competitor_id = lines[start - first]
-            before = lines[start - first - 1] if start > first else None
-            after = lines[start - first + 1] if start - first + 1 < len(lines) else None
-            if any(other is not None and other[0] >> PLACE_BITS == line >> PLACE_BITS for other in (before, after)):
-                level = self._level(line)
-            else:
-                level = _Level(
-                    (competitor_id,),
-                    start,
-                    None if before is None else self._parting(before[1], competitor_id),
-                    None if after is None else self._parting(competitor_id, after[1]),
-                )
+        lines = self._order.run(first, stop + 1)  # with the one above and the one below
+        ends = lines[start - first][0], lines[stop - first - 1][0]  # whose groups may go on beyond the offsets
+        at_the_ends = {line >> PLACE_BITS: self._level(line) for line in ends}
+        while start < stop:
+            at = end = start - first
+            as_good = lines[at][0] >> PLACE_BITS
+            level = at_the_ends.get(as_good)
+            if level is None:
+                while lines[end][0] >> PLACE_BITS == as_good:
+                    end += 1
+                group = [competitor_id for _, competitor_id in lines[at:end]]
+                level = self._between(lines[at - 1][1], group, start, lines[end][1])
             yield level
             start = level.above + len(level.competitor_ids)
 

@@ -177,6 +177,25 @@ def test_what_is_folded_while_lines_are_computed_does_not_change_them(
     assert live.classifications.held == []
 
 
+def test_a_window_shows_one_state_though_others_read_the_standings_of_its_first_criterion_meanwhile() -> None:
+    """They share the order, which moves the lines that have changed when it is asked for."""
+    main, fouls, _ = UNITIES
+    in_pairs = [(None, (Delta(one, main, 10 - n // 2),)) for n, one in enumerate(COMPETITORS)]
+    criteria = Criterion(unity_id=main), Criterion(unity_id=fouls, best=1)
+    history = history_of(criteria, [()] * len(COMPETITIONS), in_pairs, set())
+    live = live_of(history)
+
+    async def follow() -> list[Classified]:
+        async with live.classifications.lines(RANKING, live.know_sums) as lines:
+            steps = lines.run(0, len(lines))
+            next(steps)
+            live.append(events.PointsAdded(ranking_id=RANKING, deltas=(Delta(COMPETITORS[-1], main, 50),)))
+            await live.orders.of(RANKING, main)
+            return await in_time_slices(steps)
+
+    assert asyncio.run(follow()) == classification(board_of(history))
+
+
 @pytest.mark.parametrize("event", [events.CompetitionVoided, events.CompetitionUnvoided])
 def test_held_counts_say_what_was_voided_at_their_moment(event: Any) -> None:
     board = Board()
