@@ -293,8 +293,7 @@ class _Table:
             offset, count = asked.offset, len(all_named)
             some = all_named[offset : offset + asked.limit]
         else:
-            offset, count = self._page((yield from _place(lines, asked.line))), len(lines)
-            some = yield from lines.run(offset, offset + asked.limit)
+            (offset, some), count = (yield from self._page(lines)), len(lines)
         if isinstance(lines, ClassifiedLines):
             return _Lines((yield from lines.completed(some)), offset, count)
         return _Lines((yield from collected(map(_of_unity, some))), offset, count)
@@ -305,22 +304,19 @@ class _Table:
         """The lines of a sub-table: the number of those before them, they, and the total number."""
         asked, table = self._asked, SubTable[Any]((yield from lines.among(tagged_ids(selection))))
         if names is None:
-            offset, count = self._page((yield from _place(table, asked.line))), len(table)
-            some = yield from table.run(offset, offset + asked.limit)
+            (offset, some), count = (yield from self._page(table)), len(table)
         else:
-            places, some = list[int](), list[Any]()
-            for one in names:
-                place = yield from table.place(one)
-                places += [] if place is None else [place]
-            offset, count = asked.offset, len(places)
+            places = [place for one in names if (place := table.place(one)) is not None]
+            offset, count, some = asked.offset, len(places), list[Any]()
             for place in sorted(places)[offset : offset + asked.limit]:
                 some += yield from table.run(place, place + 1)
         return offset, [structs.replace(one.whole, position=one.position) for one in some], count
 
-    def _page(self, place: int | None) -> int:
-        """The offset of the page with the line at this place; None: the requested offset."""
-        limit = self._asked.limit
-        return self._asked.offset if place is None else place // limit * limit
+    def _page(self, lines: TableLines[Any]) -> Steps[tuple[int, list[Any]]]:
+        """The page with the line that is asked for, or at the requested offset: the offset, and the lines."""
+        asked = self._asked
+        page = None if asked.line is None else (yield from lines.page(asked.line, asked.limit))
+        return page or (asked.offset, (yield from lines.run(asked.offset, asked.offset + asked.limit)))
 
     def _shown(
         self,
@@ -543,10 +539,6 @@ class _Table:
             results=[shown[one] for one in results],
             fixtures=[shown[one] for one in fixtures],
         )
-
-
-def _place(lines: TableLines[Any], competitor_id: CompetitorId | None) -> Steps[int | None]:
-    return None if competitor_id is None else (yield from lines.place(competitor_id))
 
 
 def _of_unity(line: Standing) -> Classified:

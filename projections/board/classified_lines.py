@@ -124,17 +124,24 @@ class ClassifiedLines:
         hers = self._level_of(competitor_id)
         if hers is None:
             return None
-        stop = hers.above + len(hers.competitor_ids) + span
-        levels = list(self._levels(max(hers.above - span, 0), stop))
+        levels = self._levels_around(hers, span)
         middle = yield from self._place(hers, competitor_id)
         return (yield from self._run(levels, max(middle - span, 0), middle + span + 1))
 
-    def place(self, competitor_id: CompetitorId) -> Generator[None, None, int | None]:
-        """The number of lines before a competitor's; None: not enrolled."""
+    def page(
+        self, competitor_id: CompetitorId, limit: int
+    ) -> Generator[None, None, tuple[int, list[Classified]] | None]:
+        """Of the pages of `limit` lines, the one with a competitor's line, and its offset; None: not enrolled."""
         if self._order is not None and self._totals_alone:
-            return self._order.offset(competitor_id)
+            offset = self._order.offset(competitor_id)
+            start = 0 if offset is None else offset // limit * limit
+            return None if offset is None else (start, (yield from self.run(start, start + limit)))
         hers = self._level_of(competitor_id)
-        return None if hers is None else (yield from self._place(hers, competitor_id))
+        if hers is None:
+            return None
+        levels = self._levels_around(hers, limit)
+        start = (yield from self._place(hers, competitor_id)) // limit * limit
+        return start, (yield from self._run(levels, start, start + limit))
 
     def _place(self, level: _Level, competitor_id: CompetitorId) -> Generator[None, None, int]:
         if len(level.competitor_ids) == 1:
@@ -277,6 +284,13 @@ class ClassifiedLines:
             None if last_above is None else self._parting(last_above, group[0]),
             None if first_below is None else self._parting(group[-1], first_below),
         )
+
+    def _levels_around(self, hers: _Level, span: int) -> list[_Level]:
+        """This group, and the groups of the given number of lines above it and below it."""
+        if self._order is None:
+            return [hers]
+        end = hers.above + len(hers.competitor_ids)
+        return [*self._levels(max(hers.above - span, 0), hers.above), hers, *self._levels(end, end + span)]
 
     def _levels(self, start: int, stop: int) -> Generator[_Level, None, None]:
         """The groups of the lines between two offsets, in the state of the first step."""

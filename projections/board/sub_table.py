@@ -57,8 +57,9 @@ class TableLines(Protocol[_L]):
         """The line of each competitor, in the given order; None: they are not in the table."""
         ...
 
-    def place(self, competitor_id: CompetitorId) -> Steps[int | None]:
-        """The number of lines before a competitor's; None: they are not in the table."""
+    def page(self, competitor_id: CompetitorId, limit: int) -> Steps[tuple[int, list[_L]] | None]:
+        """Of the pages of `limit` lines, the one with a competitor's line, and its offset; None: they are not in the
+        table."""
         ...
 
 
@@ -100,8 +101,16 @@ class SubTable(Generic[_W]):
         places = {one: self._places.get(one) for one in competitor_ids}
         return {one: None if place is None else self._run(place, place + 1)[0] for one, place in places.items()}
 
-    def place(self, competitor_id: CompetitorId) -> Steps[int | None]:
+    def page(self, competitor_id: CompetitorId, limit: int) -> Steps[tuple[int, list[SubLine[_W]]] | None]:
         yield from ()
+        place = self._places.get(competitor_id)
+        if place is None:
+            return None
+        start = place // limit * limit
+        return start, self._run(start, start + limit)
+
+    def place(self, competitor_id: CompetitorId) -> int | None:
+        """The number of lines before a competitor's; None: they are not in the table."""
         return self._places.get(competitor_id)
 
     def _run(self, start: int, stop: int) -> list[SubLine[_W]]:
@@ -137,9 +146,13 @@ class UnityLines:
         yield from ()
         return {one: self._order.standing(one) for one in competitor_ids}
 
-    def place(self, competitor_id: CompetitorId) -> Steps[int | None]:
+    def page(self, competitor_id: CompetitorId, limit: int) -> Steps[tuple[int, list[Standing]] | None]:
         yield from ()
-        return self._order.offset(competitor_id)
+        offset = self._order.offset(competitor_id)
+        if offset is None:
+            return None
+        start = offset // limit * limit
+        return start, self._order.standings(start, start + limit)
 
     def among(self, competitor_ids: Items[CompetitorId]) -> Steps[list[Standing]]:
         order = self._order

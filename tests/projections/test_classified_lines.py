@@ -68,6 +68,8 @@ def test_a_window_is_a_part_of_the_classification(history: list[Event], start: i
             for offset, line in enumerate(whole):
                 around = finished(lines.around(line.competitor_id, span))
                 assert around == whole[max(offset - span, 0) : offset + span + 1]
+                first = offset // count * count
+                assert finished(lines.page(line.competitor_id, count)) == (first, whole[first : first + count])
             named = [line.competitor_id for line in whole[start:]]
             assert finished(lines.of(named)) == {line.competitor_id: line for line in whole[start:]}
     assert finished(lines_of(board).around(STRANGER, 1)) is None
@@ -177,23 +179,32 @@ def test_what_is_folded_while_lines_are_computed_does_not_change_them(
     assert live.classifications.held == []
 
 
-def test_a_window_shows_one_state_though_others_read_the_standings_of_its_first_criterion_meanwhile() -> None:
+@pytest.mark.parametrize("question", ["run", "around", "page"])
+def test_a_window_shows_one_state_though_others_read_the_standings_of_its_first_criterion_meanwhile(
+    question: str,
+) -> None:
     """They share the order, which moves the lines that have changed when it is asked for."""
     main, fouls, _ = UNITIES
     in_pairs = [(None, (Delta(one, main, 10 - n // 2),)) for n, one in enumerate(COMPETITORS)]
     criteria = Criterion(unity_id=main), Criterion(unity_id=fouls, best=1)
     history = history_of(criteria, [()] * len(COMPETITIONS), in_pairs, set())
-    live = live_of(history)
+    live, expected = live_of(history), classification(board_of(history))
 
-    async def follow() -> list[Classified]:
+    async def follow() -> Any:
         async with live.classifications.lines(RANKING, live.know_sums) as lines:
-            steps = lines.run(0, len(lines))
+            her = expected[4].competitor_id
+            steps: Generator[None, None, Any] = {
+                "run": lambda: lines.run(0, len(lines)),
+                "around": lambda: lines.around(her, 2),
+                "page": lambda: lines.page(her, 3),
+            }[question]()
             next(steps)
             live.append(events.PointsAdded(ranking_id=RANKING, deltas=(Delta(COMPETITORS[-1], main, 50),)))
             await live.orders.of(RANKING, main)
             return await in_time_slices(steps)
 
-    assert asyncio.run(follow()) == classification(board_of(history))
+    shown = {"run": expected, "around": expected[2:7], "page": (3, expected[3:6])}
+    assert asyncio.run(follow()) == shown[question]
 
 
 @pytest.mark.parametrize("event", [events.CompetitionVoided, events.CompetitionUnvoided])

@@ -72,7 +72,10 @@ def test_a_sub_table_has_the_order_of_the_whole_and_positions_of_its_own(
     assert finished(table.run(start, start + count)) == expected[start : start + count]
     for competitor_id in {*enrolled, *among}:
         place = next((n for n, line in enumerate(expected) if line.whole.competitor_id == competitor_id), None)
-        assert finished(table.place(competitor_id)) == place
+        assert table.place(competitor_id) == place
+        first = 0 if place is None else place // (count + 1) * (count + 1)
+        page = None if place is None else (first, expected[first : first + count + 1])
+        assert finished(table.page(competitor_id, count + 1)) == page
         line = None if place is None else expected[place]
         assert finished(table.of([competitor_id])) == {competitor_id: line}
         around = None if place is None else expected[max(place - count, 0) : place + count + 1]
