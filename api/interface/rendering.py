@@ -129,11 +129,11 @@ Taking = tuple[bytes, Callable[[], Iterator[bytes]], tuple[Part, ...], bytes]
 """The reserved data of a long answer: its first bytes, how to make the others, its parts, and its last bytes."""
 
 
-def later(view: BoardNow, question: tuple[object, ...], take: Callable[[BoardNow], Taking]) -> Later:
+def later(view: BoardNow, question: tuple[object, ...], take: Callable[[], Taking]) -> Later:
     """The long answer to `question`. All requests that begin it at the same head share it."""
 
     def begin() -> Long:
-        first, make, parts, end = take(view)
+        first, make, parts, end = take()
         head = view.head
         etag = etag_of(FOLD_VERSION, view.tournament_id, head.sequence, head.digest, *question)
         return Long(lambda: chain((first,), make()), parts, end=end, etag=etag)

@@ -135,33 +135,33 @@ async def find_competitions(
 def list_competitions(view: BoardNow, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
     """A part of the competitions, in the order of their creation. Raises Unacceptable if `after` does not exist."""
 
-    def part(view: BoardNow) -> ListPart:
+    def part() -> ListPart:
         return asked if isinstance(asked, ListPart) else asked.part(view.board.competitions, "competition")
 
     def around(part: ListPart) -> tuple[bytes, bytes]:
         return part.around(answer, CompetitionsShape, "competition")
 
-    def items(view: BoardNow, part: ListPart) -> list[tuple[CompetitionId, Competition]]:
+    def items(part: ListPart) -> list[tuple[CompetitionId, Competition]]:
         return [(id_, view.board.competitions[id_]) for id_ in map(CompetitionId, part.ids)]
 
     def render() -> TaggedBody | None:
-        shown = part(view)
-        found = items(view, shown)
+        shown = part()
+        found = items(shown)
         pieces = competitor_pieces(view)
         if sum([len(one.participants) for _, one in found]) > pieces.at_once_max:
             return None
         made = short(b"".join(_competition(pieces, *one)) for one in found)
         return None if made is None else tagged_body(b",".join(made).join(around(shown)))
 
-    def take(view: BoardNow) -> Taking:
-        shown = part(view)
-        found = items(view, shown)
+    def take() -> Taking:
+        shown = part()
+        found = items(shown)
         pieces = competitor_pieces(view)
         before, after = around(shown)
         return before, partial(_listed, pieces, found), pieces.parts, after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitions)):
-        return tagged_body(b"".join(around(part(view))))
+        return tagged_body(b"".join(around(part())))
     key = ("competitions", asked)
     is_kept = isinstance(asked, PageQuestion) and asked.is_page
     stamp = view.revisions.shown, view.revisions.competitions
@@ -188,7 +188,7 @@ def render_competition(view: BoardNow, answer: Answer, of: OfCompetition) -> byt
         if found is not None:
             return answer.body(b"".join(found))
 
-    def take(view: BoardNow) -> Taking:
+    def take() -> Taking:
         pieces = competitor_pieces(view)
         found = competition_id, view.board.competitions[competition_id]
         return answer.before, lambda: regrouped(_competition(pieces, *found)), pieces.parts, b"}"
@@ -205,7 +205,7 @@ def render_competitions(view: BoardNow, answer: Answer, of: Items[OfCompetition]
         if shown is not None:
             return answer.body(before + b",".join(shown) + after)
 
-    def take(view: BoardNow) -> Taking:
+    def take() -> Taking:
         pieces = competitor_pieces(view)
         return answer.before + before, partial(_listed, pieces, found), (pieces.held,), after + b"}"
 

@@ -114,26 +114,26 @@ async def find_competitors(
 def list_competitors(view: BoardNow, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
     """A part of the competitors, in the order of their registration. Raises Unacceptable if `after` does not exist."""
 
-    def part(view: BoardNow) -> ListPart:
+    def part() -> ListPart:
         return asked if isinstance(asked, ListPart) else asked.part(view.board.competitors, "competitor")
 
     def around(part: ListPart) -> tuple[bytes, bytes]:
         return part.around(answer, CompetitorsShape, "competitor")
 
     def render() -> TaggedBody | None:
-        found = part(view)
+        found = part()
         pieces = competitor_pieces(view)
         shown = short(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
         return None if shown is None else tagged_body(b",".join(shown).join(around(found)))
 
-    def take(view: BoardNow) -> Taking:
-        found = part(view)
+    def take() -> Taking:
+        found = part()
         pieces = competitor_pieces(view)
         before, after = around(found)
         return before, lambda: joined(pieces[CompetitorId(one)] for one in found.ids), pieces.parts, after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitors)):
-        return tagged_body(b"".join(around(part(view))))
+        return tagged_body(b"".join(around(part())))
     key = ("competitors", asked)
     is_kept = isinstance(asked, PageQuestion) and asked.is_page
     kept = view.cache.rendered(key, view.revisions.competitors, render, kept_bytes) if is_kept else render()
@@ -165,7 +165,7 @@ def render_competitors(view: BoardNow, answer: Answer, of: Items[OfCompetitor]) 
     if shown is not None:
         return answer.body(before + b",".join(shown) + after)
 
-    def take(view: BoardNow) -> Taking:
+    def take() -> Taking:
         pieces = competitor_pieces(view)
         first, end = answer.before + before, after + b"}"
         return first, lambda: joined(pieces[one] for one in competitor_ids), (pieces.held,), end

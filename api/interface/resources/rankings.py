@@ -142,7 +142,7 @@ def _short_list(view: BoardNow, answer: Answer, brief: bool) -> TaggedBody | Non
 
 
 def _long_list(view: BoardNow, answer: Answer, brief: bool) -> Later:
-    def take(view: BoardNow) -> Taking:
+    def take() -> Taking:
         make, parts = _take(view, view.board.rankings, brief=brief)
         before, after = cut(RankingsShape(ranking=[]), "ranking")
         return answer.before + before, make, parts, after + b"}"
@@ -175,7 +175,7 @@ def render_ranking(view: BoardNow, answer: Answer, of: OfRanking) -> bytes | Lat
     if competitors:
         return answer.body(_ranking(view, ranking_id, ranking, competitors))
 
-    def take(view: BoardNow) -> Taking:
+    def take() -> Taking:
         return answer.before, *_take(view, [ranking_id]), b"}"
 
     return later(view, ("ranking", answer.message, ranking_id), take)

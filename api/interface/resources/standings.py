@@ -361,7 +361,7 @@ def _shown(lines: list[StandingLine], sort: Sort) -> list[StandingLine]:
 def _long(view: BoardNow, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None = None) -> Later:
     """`earlier`: what each line is compared with."""
     compared = () if earlier is None else earlier.moment
-    return later(view, ("standings", ranking_id, *compared), lambda view: _take(view, answer, ranking_id, earlier))
+    return later(view, ("standings", ranking_id, *compared), partial(_take, view, answer, ranking_id, earlier))
 
 
 def _take(view: BoardNow, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None) -> Taking:
