@@ -33,6 +33,7 @@ from engine.process import telemetry
 from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED_ROWS
 from engine.process.time_slices import WOKEN_AT_ONCE
 from projections.live import pool as pool_module
+from projections.live.kept import Kept
 from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
@@ -796,6 +797,45 @@ async def test_where_somebody_follows_a_live_every_event_is_folded(
             await Worker(database).catch_up()
             await read(pool, arena)
             assert followed == list(range(5, 5 + soon_far_behind + 1))
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+async def test_what_a_live_keeps_is_read_again_when_it_has_continued_from_the_tables(
+    database: Database, owner: asyncpg.Connection, soon_far_behind: int, is_read: bool
+) -> None:
+    """Whether that happens after it was read, or while it is read: nothing that is kept holds up the tables."""
+    async with open_live_pool(database) as pool:
+        arena = await open_arena(database)
+        async with pool.pinned(arena.tournament_id) as live:
+
+            async def read_all() -> list[Sequence]:
+                return [recorded.sequence async for run in pool.chunks(live, Sequence(0)) for recorded in run]
+
+            async def read_slowly() -> list[Sequence]:
+                found = await read_all()
+                await go_on()
+                return found
+
+            async def go_on() -> None:
+                board = live.board
+                for _ in range(soon_far_behind + 1):
+                    await add(owner, arena, 1)
+                await Worker(database).catch_up()
+                await read(pool, arena)
+                assert live.board is not board
+
+            kept = live.keep(Kept[list[Sequence]](lambda recorded: lambda found: found.append(recorded.sequence)))
+            await kept.look_up(read_all if is_read else read_slowly)
+            if is_read:
+                assert kept.value is not None
+                await go_on()
+            assert kept.value is None
+            await kept.look_up(read_all)
+            await add(owner, arena, 1)
+            await read(pool, arena)
+            assert kept.value == list(range(1, live.head.sequence + 1))
+            live.let_go(kept)
+            assert live.followers == []
 
 
 async def test_a_live_that_is_far_behind_another_history_is_dropped(
