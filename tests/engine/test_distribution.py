@@ -282,6 +282,7 @@ MANY_APPENDS: Final = {"engine.log.appending._APPEND"}
 """It would be executed on the coordinator, and committed in two phases; a distributed database is not asked it."""
 PLAIN_ONES: Final = {
     "engine.log.heads._HEADS",
+    "engine.log.heads._LOGS_BYTES",
     "engine.log.tails._BLOCKS.each",
     "engine.log.tails._EVENTS.each",
     "engine.log.tails._EVENTS_MARKING_SET_ASIDE.each",

@@ -1372,6 +1372,8 @@ HOT_READS: Final = [
     (tails._BLOCKS.one, (200, 240, 2_002), "block_pkey", 3),
     (heads._HEADS, ([7, 200, 333],), "block_pkey", 3),
     (heads._HEAD, (200,), "block_pkey", 1),
+    (heads._LOGS_BYTES, ([7, 200, 333],), "block_pkey", 3),
+    (heads._LOG_BYTES, (200,), "block_pkey", 1),
     (reading._CHUNK, (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
     (reading._CHUNK, (200, 100, 250, 20, 1), "event_pkey", 20),
     (undecoded._STORED.one, (200, 100, NOTHING, 250, 245, NOTHING, 20, 10_000_000), "event_pkey", 20 + 20 + 2),
