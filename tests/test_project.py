@@ -62,7 +62,6 @@ TOUCH_MANY: Final = {
     "projections/board/hierarchy.py": "_tour in_steps",
     "projections/board/order.py": "replace_all sorted_in_steps",
     "projections/board/parts.py": "take_part",
-    "projections/board/recent_results.py": "forms",
     "projections/board/selection.py": "steps",
     "projections/board/sub_table.py": "among",
     "projections/columns/sorted_integers.py": "fill",

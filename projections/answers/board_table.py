@@ -24,6 +24,7 @@ from projections.answers.around import COMPETITIONS_LOOKED_AT_MAX, Around, Shown
 from projections.answers.boards import BoardAt, PastBoardAt, board_at
 from projections.answers.classification import shown_values
 from projections.answers.expiring import read_of_lines
+from projections.answers.form import forms_of
 from projections.answers.lookup import unity_of
 from projections.answers.names import NamesById
 from projections.answers.passages import has_timeline, is_folded
@@ -34,7 +35,7 @@ from projections.answers.view import Question, View
 from projections.board.board import Board, Competition, Ranking
 from projections.board.classification import Classified, compares_totals, in_force, value_notations
 from projections.board.classified_lines import ClassifiedLines
-from projections.board.recent_results import CompetitionSum, forms, looked_at
+from projections.board.recent_results import CompetitionSum, Forms, looked_at
 from projections.board.selection import Selection
 from projections.board.standing import Standing
 from projections.board.sub_table import SubTable, TableLines, WholeLines
@@ -409,7 +410,7 @@ class _Table:
         unity_id, sums = self._unity_id, self._at.sums(self._ranking_id)
         if sums is None or looked_at(sums, unity_id, competitor_ids) > FORM_SUMS_SHOWN_MAX:
             return {}
-        return await in_time_slices(forms(self._board, sums, unity_id, competitor_ids, FORM_LAST))
+        return await forms_of(Forms(self._board, sums, unity_id, competitor_ids, FORM_LAST), competitor_ids)
 
     def _gained(
         self, last: LastCompetition | None, competitor_ids: Iterable[CompetitorId]

@@ -1,5 +1,6 @@
 """Recent results of competitors: their points in each of their last competitions, for the short row next to a table."""
 
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
@@ -8,13 +9,14 @@ from msgspec import UNSET, Struct, UnsetType
 from engine.domain.errors import Unacceptable
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, Sequence, UnityId
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import all_of, in_chunks
 from projections.answers.boards import board_at
 from projections.answers.lookup import unity_of
 from projections.answers.view import Question, View
 from projections.answers.windows import PastWindow
-from projections.board.recent_results import CompetitionSum, forms, looked_at
+from projections.board.recent_results import CompetitionSum, Forms, looked_at
 from projections.board.sub_table import UnityLines
+from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.live.tries import Tries
 
 LAST_DEFAULT: Final = 5
@@ -70,7 +72,7 @@ class FormQuestion(PastWindow, Question[CompetitorForms], frozen=True, kw_only=T
                 f"The competitors of this window have {looked_at_sums:,} sums of competitions, and one answer looks at "
                 f"no more than {FORM_SUMS_MAX:,}; ask for fewer lines."
             )
-        found = await in_time_slices(forms(at.board, sums, unity_id, competitor_ids, self.last))
+        found = await forms_of(Forms(at.board, sums, unity_id, competitor_ids, self.last), competitor_ids)
         return CompetitorForms(
             unity_id=unity_id,
             version=version,
@@ -80,3 +82,10 @@ class FormQuestion(PastWindow, Question[CompetitorForms], frozen=True, kw_only=T
             form=[CompetitorForm(one, found[one]) for one in competitor_ids],
             on=UNSET if at.on is None else at.on,
         )
+
+
+async def forms_of(forms: Forms, competitor_ids: Items[CompetitorId]) -> dict[CompetitorId, list[CompetitionSum]]:
+    """The recent results of each of these competitors."""
+    async for some in in_chunks(forms.competitions, WALK_CHUNK_ITEMS):
+        forms.look_at(some)
+    return dict(zip(competitor_ids, await all_of(map(forms.of, competitor_ids)), strict=True))

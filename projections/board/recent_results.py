@@ -9,18 +9,15 @@ competition belongs to nobody. Neither does one whose own event was set aside, b
 Pure.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from heapq import nlargest
-from typing import Final
 
 from msgspec import Struct
 
 from engine.domain.terms import CompetitionId, CompetitorId, UnityId
-from projections.board.board import Board
+from projections.board.board import Board, Competition
 from projections.board.competition_sums import CompetitionSums
-
-_STEP_SUMS: Final = 1_000
 
 
 class CompetitionSum(Struct, frozen=True, gc=False):
@@ -35,28 +32,27 @@ def looked_at(sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable
     return sum([sums.number(unity_id, competitor_id) for competitor_id in competitor_ids])
 
 
-def forms(
-    board: Board, sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId], last: int
-) -> Generator[None, None, dict[CompetitorId, list[CompetitionSum]]]:
-    """The `last` sums of each competitor, or fewer if there are fewer, newest last. Shows the state of the first
-    step. Pauses for other work."""
-    taken = {competitor_id: sums.of(unity_id, competitor_id) for competitor_id in competitor_ids}
-    named: set[CompetitionId] = set()
-    for competition_ids, _ in taken.values():
-        named.update(competition_ids)
-    competitions = board.competitions.held(named)
-    yield
-    places: dict[CompetitionId, tuple[datetime, int]] = {}
-    for competition_id, competition in competitions:
-        if competition.voided_at is None:
-            places[competition_id] = competition.started_at, competition.number
-        yield
-    found = {}
-    for competitor_id, (competition_ids, given) in taken.items():
-        newest: list[tuple[tuple[datetime, int], CompetitionId, int]] = []  # no two competitions have the same place
-        for start in range(0, len(given), _STEP_SUMS):
-            some = zip(competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS], strict=True)
-            newest = nlargest(last, newest + [(places[c], c, amount) for c, amount in some if c in places])
-            yield
-        found[competitor_id] = [CompetitionSum(c, sums.shown(unity_id, amount)) for _, c, amount in reversed(newest)]
-    return found
+class Forms:
+    """The `last` sums of each competitor, or fewer if there are fewer, in the state in which this was made. Call
+    `look_at` with all `competitions` first."""
+
+    def __init__(
+        self, board: Board, sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId], last: int
+    ) -> None:
+        self._sums, self._unity_id, self._last = sums, unity_id, last
+        self._taken = {competitor_id: sums.of(unity_id, competitor_id) for competitor_id in competitor_ids}
+        self._places: dict[CompetitionId, tuple[datetime, int]] = {}  # no two competitions have the same place
+        named = set[CompetitionId]().union(*[competition_ids for competition_ids, _ in self._taken.values()])
+        self.competitions = board.competitions.held(named)
+
+    def look_at(self, competitions: Iterable[tuple[CompetitionId, Competition]]) -> None:
+        """Takes some of the competitions."""
+        for competition_id, competition in competitions:
+            if competition.voided_at is None:
+                self._places[competition_id] = competition.started_at, competition.number
+
+    def of(self, competitor_id: CompetitorId) -> list[CompetitionSum]:
+        """The sums of one of the competitors, newest last."""
+        its, places = zip(*self._taken[competitor_id], strict=True), self._places
+        newest = nlargest(self._last, ((places[one], one, amount) for one, amount in its if one in places))
+        return [CompetitionSum(one, self._sums.shown(self._unity_id, amount)) for _, one, amount in reversed(newest)]

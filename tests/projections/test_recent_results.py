@@ -9,10 +9,9 @@ from msgspec import UNSET
 
 from engine.domain import events
 from engine.domain.events import Points, Recorded
-from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, UnityId
 from projections.board.board import Revisions, count_in, fold, what_counts
-from projections.board.recent_results import CompetitionSum, forms, looked_at
+from projections.board.recent_results import CompetitionSum, Forms, looked_at
 from tests.histories import board_of, counted_in, logs, struck_in, sums_of, unhurried
 
 
@@ -61,10 +60,10 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
             everybody = list(board.competitors)
             whole = recounted(log[:moment], unity_id)
             assert looked_at(sums, unity_id, everybody) >= sum(map(len, whole.values()))
-            steps = forms(board, sums, unity_id, everybody, last)
-            next(steps)
+            forms = Forms(board, sums, unity_id, everybody, last)
             for recorded in log[moment:]:
                 fold(board, Revisions(), recorded)
                 if isinstance(recorded.event, events.Points) and recorded.event.ranking_id == ranking_id:
                     count_in(sums, recorded.sequence, recorded.event, expires=False)
-            assert finished(steps) == {c: whole.get(c, [])[-last:] for c in everybody}
+            forms.look_at(forms.competitions)
+            assert {c: forms.of(c) for c in everybody} == {c: whole.get(c, [])[-last:] for c in everybody}
