@@ -1,10 +1,12 @@
 """Cases of the position rule (`projections/board/standing.py`), for Python and for the script of the board."""
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pytest
 
 from engine.domain.terms import CompetitorId, Sort
+from projections.board.standing import Standing, ordered, placed
 
 ANNA, BEN, CARA, DORA, EMIL = map(CompetitorId, (5, 4, 3, 2, 1))
 ENROLLED: Final = (ANNA, BEN, CARA, DORA)
@@ -61,3 +63,9 @@ POSITIONS: Final = [
     ),
 ]
 """Totals, the sort, and the lines in order: competitor, position, total."""
+
+
+def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> list[Standing]:
+    """The lines of the competitors `enrolled` (in that order) for the sums in `totals`, best first."""
+    places = list(enrolled)
+    return placed(Standing, ordered(places, [totals.get(competitor_id, 0) for competitor_id in places], sort))

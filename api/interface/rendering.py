@@ -73,10 +73,6 @@ class Answer(Struct, frozen=True):
         """The whole body, without `more`."""
         return b"%b%b}" % (self.before, payload)
 
-    def payload(self, body: bytes) -> Any:
-        """The payload of a whole body, as this `shape`."""
-        return msgspec.json.decode(msgspec.json.decode(body, type=dict[str, msgspec.Raw])[self.key], type=self.shape)
-
     def minimal(self, ids: Mapping[str, int | list[int]]) -> bytes:
         """The whole body with these `ids` in place of the payload."""
         return encode({"status": 200, "message": self.message, **ids})

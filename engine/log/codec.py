@@ -78,11 +78,6 @@ def part_lines(events: Items[Event], texts: str, salts: Iterable[str]) -> tuple[
     return "\n".join([body for body, _ in pairs]), "\n".join([personal for _, personal in pairs])
 
 
-def stored_bytes(event: Event) -> int:
-    """The bytes of the event as it is stored: its body and its personal fields."""
-    return sum(len(stored.encode()) for stored in part(event, text_of(event), "0" * SALT_DIGITS))
-
-
 def join(body: str, personal: str | None) -> str:
     """The text of an event from what is stored. (`TEXT` in `engine/log/rows.py` is the same in SQL.)"""
     return body if personal is None else f"{body[:-_COMMITMENT_CHARACTERS]},{personal[SALT_DIGITS + 1 :]}"

@@ -170,13 +170,9 @@ class Explainer:
         except TooMuchWork:
             return ClassifiedNeighbours(ranking.criteria, None)
 
-    def step(self, recorded: Recorded) -> ExplanationStep | None:
-        """Folds the next event, and returns its step; None: it changed nothing for her. Raises KeyError as the fold
-        does."""
-        return finished(self.step_in_time_slices(recorded))
-
-    def step_in_time_slices(self, recorded: Recorded) -> Generator[None, None, ExplanationStep | None]:
-        """As `step`, in time slices: she may pass thousands of competitors, at a microsecond each."""
+    def step(self, recorded: Recorded) -> Generator[None, None, ExplanationStep | None]:
+        """Folds the next event, and returns its step; None: it changed nothing for her. In time slices: she may pass
+        thousands of competitors, at a microsecond each. Raises KeyError as the fold does."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return (yield from self._after_points(recorded, event))

@@ -143,7 +143,7 @@ def _steps_by_date(
     unity = board.rankings[ranking_id].unities[unity_id]
     found = []
     for recorded in replayed(board, ranking_id, steps, competitor_id):
-        step = yield from explainer.step_in_time_slices(recorded)
+        step = yield from explainer.step(recorded)
         if step is not None:
             its = steps[recorded.sequence - 1]
             step = msgspec.structs.replace(step, sequence=its.sequence, recorded_at=its.recorded_at, took_place=its.at)
@@ -168,7 +168,7 @@ def _add_steps(
     """Adds steps to `steps` until they fill a page, and the scanned events to `seen`. Raises LogUnreadable."""
     for recorded in events:
         try:
-            step = yield from explainer.step_in_time_slices(recorded)
+            step = yield from explainer.step(recorded)
         except LookupError as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         seen.append(recorded)

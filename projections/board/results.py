@@ -99,10 +99,6 @@ class Results:
             recorded_at, event = self._given[sequence]
             yield Given(sequence, recorded_at, event.competition_id, result)
 
-    def named(self) -> Iterable[tuple[UnityId, CompetitorId]]:
-        """The pairs of unity and competitor that have results."""
-        return self._numbers.keys()
-
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""

@@ -10,13 +10,13 @@ Others ask it: `OrderedLines` (`order.py`) follows one unity while its totals ch
 million competitors as for few; `sub_table.py` counts again within a sub-table; classifications give positions to groups
 of equal lines. The view `standing` ranks, for people with SQL (`migrations/0002_tables.sql`). `fold.js` moves lines in
 the browser. One table of cases (`tests/positions.py`) is for Python and the script;
-`test_the_three_forms_of_the_position_rule_agree_with_its_sentence` holds `standings`, `OrderedLines` and the view
+`test_the_three_forms_of_the_position_rule_agree_with_its_sentence` holds `placed`, `OrderedLines` and the view
 together.
 
 Pure. Totals are whole numbers; they may be negative.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from collections.abc import Sequence as Items
 from itertools import chain, repeat
 from operator import itemgetter
@@ -51,12 +51,6 @@ class Placed(Protocol):
 
 _L = TypeVar("_L", bound=Placed)
 _C = TypeVar("_C", bound=int)
-
-
-def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> list[Standing]:
-    """The lines of the competitors `enrolled` (in that order) for the sums in `totals`, best first."""
-    places = list(enrolled)
-    return placed(Standing, ordered(places, [totals.get(competitor_id, 0) for competitor_id in places], sort))
 
 
 def ordered(places: Collection[_C], column: Iterable[int], sort: Sort) -> list[tuple[int, _C]]:

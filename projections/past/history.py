@@ -23,7 +23,6 @@ from engine.domain.events import (
     Recorded,
     changed_by,
 )
-from engine.domain.steps import finished
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Reversal, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
 from projections.board.order import OrderedLines
@@ -142,17 +141,9 @@ class Historian:
         self._revisions = Revisions()
         self._orders: dict[UnityId, OrderedLines] = {}  # made when first needed
 
-    def lines(self, recorded: Recorded) -> Items[AnyLine]:
-        """Folds the next event, and returns its lines in order. Raises KeyError as the fold does."""
-        event = recorded.event
-        if _has_one_delta(event) and event.ranking_id == self._ranking_id:
-            order = self._orders.get(event.deltas[0].unity_id)
-            if order is not None:
-                return self._one_line(recorded, event, order)
-        return finished(self.lines_in_time_slices(recorded))
-
-    def lines_in_time_slices(self, recorded: Recorded) -> Generator[None, None, Items[AnyLine]]:
-        """As `lines`, in time slices: each line of an event with many takes some microseconds."""
+    def lines(self, recorded: Recorded) -> Generator[None, None, Items[AnyLine]]:
+        """Folds the next event, and returns its lines in order. In time slices: each line of an event with many takes
+        some microseconds. Raises KeyError as the fold does."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             for unity_id in dict.fromkeys([line.unity_id for line in changed_by(event)]):

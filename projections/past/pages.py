@@ -108,7 +108,7 @@ def _add_lines(
     """Adds the lines of each event to `lines`, step by step. Raises LogUnreadable."""
     for recorded in events:
         try:
-            lines.append((recorded.sequence, (yield from historian.lines_in_time_slices(recorded))))
+            lines.append((recorded.sequence, (yield from historian.lines(recorded))))
         except LookupError as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         yield

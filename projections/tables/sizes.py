@@ -71,9 +71,3 @@ class Shelf:
         head, board, size = self._boards.pop(tournament_id)
         self.bytes -= size
         return head, board
-
-    def clear(self) -> None:
-        """Removes all boards."""
-        self._boards.clear()
-        self._measured.clear()
-        self.bytes = 0

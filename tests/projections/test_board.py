@@ -15,8 +15,8 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from projections.board.board import Board, Competitor, Revisions, fold
 from projections.board.hierarchy import NestedSetBounds
 from projections.board.publication import Presentation, Publication
-from projections.board.standing import standings
 from tests.histories import board_of, copied, judged_by, logs, unhurried
+from tests.positions import standings
 from tests.projections.boards import laid_out, shown_result
 from tests.projections.forests import naive
 

@@ -20,8 +20,8 @@ from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.answers.explainer import OVERTAKINGS_MAX, Cause, ClassifiedNeighbours, Explainer, Overtaking, Place
 from projections.board.board import Board, Ranking, Unity
-from projections.board.standing import standings
 from tests.histories import board_of, logs, unhurried, with_sums
+from tests.positions import standings
 from tests.projections.boards import boards
 from tests.projections.classified import classification
 
@@ -79,7 +79,8 @@ def test_the_cause_of_a_step_is_points_the_list_or_the_sort() -> None:
         for n, event in enumerate([*registered, created, *happened], 1)
     ]
     explainer = Explainer(board_of(log[:3]), ranking_id, unity_id, ada)
-    causes = [step and step.cause for step in map(explainer.step, log[3:])]
+    steps = [finished(explainer.step(one)) for one in log[3:]]
+    causes = [step and step.cause for step in steps]
     assert causes == [Cause.POINTS, Cause.SORT, Cause.LIST]
 
 
@@ -101,7 +102,7 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
         if recorded.sequence <= start:
             continue
         with patch("projections.answers.explainer.OVERTAKINGS_MAX", most):
-            step = explainer.step(recorded)
+            step = finished(explainer.step(recorded))
         was, is_ = (place_of(board, ranking_id, unity_id, her) for board in (before, after))
         assert explainer.place == is_
         event = recorded.event

@@ -14,13 +14,14 @@ from engine.domain.events import (
     Recorded,
     Revaluation,
 )
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, Reversal, Sort, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.order import OrderedLines
-from projections.board.standing import standings
 from projections.columns.enrolment import Enrolment, Totals
 from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Filter, Historian
 from tests.histories import board_of, logs, unhurried
+from tests.positions import standings
 from tests.projections.boards import boards
 
 
@@ -89,7 +90,7 @@ def test_lines_are_those_of_a_recount_wherever_they_begin(log: list[Recorded], d
         expected = recounted(log, ranking_id)
         after = data.draw(st.integers(0, len(log)))
         historian = Historian(board_of(log[:after]), ranking_id)
-        told = [line for recorded in log[after:] for line in historian.lines(recorded)]
+        told = [line for recorded in log[after:] for line in finished(historian.lines(recorded))]
         assert told == [line for line in expected if line.sequence > after]
         assert historian.board == board_of(log)
 
@@ -103,7 +104,7 @@ def test_running_totals_end_at_the_totals_of_the_board(log: list[Recorded]) -> N
         last = {
             (line.unity_id, line.competitor_id): line.total
             for recorded in log
-            for line in historian.lines(recorded)
+            for line in finished(historian.lines(recorded))
             if isinstance(line, DeltaLine)
         }
         totals = {(u, c): total for u, unity in ranking.unities.items() for c, total in unity.totals.items()}
@@ -115,7 +116,7 @@ def test_running_totals_end_at_the_totals_of_the_board(log: list[Recorded]) -> N
 def test_a_filter_takes_the_lines_that_have_all_it_names(log: list[Recorded], data: st.DataObject) -> None:
     for ranking_id in board_of(log).rankings:
         historian = Historian(Board(), ranking_id)
-        lines = [line for recorded in log for line in historian.lines(recorded)]
+        lines = [line for recorded in log for line in finished(historian.lines(recorded))]
         if not lines:
             continue
         one = data.draw(st.sampled_from(lines))

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from engine.domain.events import Points, Recorded, root
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.board.board import Ranking
-from projections.board.standing import standings
 from projections.past import leaders
 from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders, differences, times_at_top
 from tests.bounds import set_bounds
 from tests.histories import board_of, dated_histories, logs, undone_in, unhurried
+from tests.positions import standings
 from tests.projections.test_world_clock import NaiveClock
 
 _T = TypeVar("_T")

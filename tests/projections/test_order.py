@@ -12,10 +12,10 @@ from engine.domain.steps import finished
 from engine.domain.terms import ENROLLED_MAX, CompetitorId, Sort
 from projections.board import order
 from projections.board.order import OrderedLines, line_of
-from projections.board.standing import standings
 from projections.columns import enrolment, sorted_integers
 from projections.columns.enrolment import Enrolment, Totals
 from tests.histories import unhurried
+from tests.positions import standings
 
 everybody: Final = [CompetitorId(n) for n in (*range(1, 13), 2**63 - 1)]
 who: Final = st.sampled_from(everybody)

@@ -22,11 +22,11 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sor
 from engine.log.heads import Head
 from projections.board import order
 from projections.board.board import Board, Ranking, Unity
-from projections.board.standing import standings
 from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
 from projections.live.tournament import LiveTournament
 from tests.bounds import Bounds
+from tests.positions import standings
 from tests.projections.pacing import AlwaysOver
 
 NOW: Final = datetime(2024, 2, 29, tzinfo=UTC)

@@ -22,6 +22,7 @@ from engine.domain.events import (
     TournamentRenamed,
 )
 from engine.domain.notation import Notation
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading, tails
 from engine.log.appending import Appended
@@ -67,7 +68,7 @@ def past(database: Database) -> Past:
 
 def lines_of(events: list[Recorded], ranking_id: RankingId) -> list[AnyLine]:
     historian = Historian(Board(), ranking_id)
-    return [line for recorded in events for line in historian.lines(recorded)]
+    return [line for recorded in events for line in finished(historian.lines(recorded))]
 
 
 def amounts(lines: list[AnyLine]) -> list[int]:
@@ -164,7 +165,7 @@ async def test_pages_of_an_explanation_are_the_whole_of_it(
         notation = ranking.unities[unity_id].notation
         explainer = Explainer(board_of(events[:start]), ranking_id, unity_id, her, notation)
         before = explainer.place
-        steps = [step for recorded in events[start:last] if (step := explainer.step(recorded))]
+        steps = [step for recorded in events[start:last] if (step := finished(explainer.step(recorded)))]
         told, reached, limit = [], Sequence(start), data.draw(st.integers(1, 3))
         while True:
             page = await explaining.explanation(

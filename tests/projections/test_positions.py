@@ -14,11 +14,12 @@ from engine.domain.steps import finished
 from engine.domain.terms import DELTA_MAX, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
 from projections.board.order import OrderedLines
-from projections.board.standing import Standing, standings
+from projections.board.standing import Standing
 from projections.columns.enrolment import Enrolment, Totals
 from projections.tables import tables
 from projections.verification import table_checks
 from tests.histories import unhurried
+from tests.positions import standings
 
 RANKING: Final = RankingId(1)
 UNITIES: Final = {sort: UnityId(number) for number, sort in enumerate(Sort, start=1)}

@@ -35,7 +35,6 @@ from projections.board.board import Board, Revisions, fold, what_counts
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
-from projections.board.standing import standings
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.sums import read_sums
@@ -47,6 +46,7 @@ from projections.past.timeline import Timeline
 from projections.past.world_clock import WorldClock, add_special, drop_totals
 from projections.tables.tables import Touched, touch
 from tests.histories import OPENED, passage_of, result_histories, sums_of, unhurried
+from tests.positions import standings
 from tests.projections.classified import live_at
 
 BEGIN: Final = datetime(2024, 3, 1, tzinfo=UTC)
@@ -261,7 +261,7 @@ def test_the_past_tells_the_same_totals(history: list[Event], data: st.DataObjec
         historian = Historian(Board(), ranking_id)
         last: dict[tuple[UnityId, CompetitorId], int | None] = {}
         for recorded in run:
-            for line in historian.lines(recorded):
+            for line in finished(historian.lines(recorded)):
                 if isinstance(line, DeltaLine):
                     last[line.unity_id, line.competitor_id] = line.total
                     counted = ranking.unities[line.unity_id].counts is Counts.SUM
@@ -276,7 +276,7 @@ def test_the_past_tells_the_same_totals(history: list[Event], data: st.DataObjec
             explainer = Explainer(Board(), ranking_id, unity_id, competitor_id, ranking.unities[unity_id].notation)
             place = explainer.place
             for recorded in run:
-                step = explainer.step(recorded)
+                step = finished(explainer.step(recorded))
                 if step is not None:
                     assert Place(step.position_before, step.total_before) == place
                     place = Place(step.position_after, step.total)

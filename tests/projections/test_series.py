@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from engine.domain.events import Points, Recorded
 from projections.board.board import Board, Revisions, fold
-from projections.board.standing import standings
 from projections.past.series import Series
 from tests.bounds import set_bounds
 from tests.histories import board_of, logs, unhurried
+from tests.positions import standings
 
 
 @unhurried

@@ -77,9 +77,6 @@ def test_a_board_that_is_taken_leaves_its_room() -> None:
     assert shelf.take(TournamentId(0)) == (Head(Sequence(0), b""), board(10))
     assert shelf.take(TournamentId(0)) is None
     assert (held(shelf), shelf.bytes) == ([], 0)
-    put(shelf, 1, board(10))
-    shelf.clear()
-    assert (held(shelf), shelf.bytes) == ([], 0)
 
 
 @pytest.mark.parametrize(

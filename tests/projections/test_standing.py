@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from engine.domain.terms import DELTA_MAX, CompetitorId, Sort
 from projections.board.order import OrderedLines
-from projections.board.standing import Standing, standings
+from projections.board.standing import Standing
 from projections.columns.enrolment import Enrolment, Totals
 from tests.histories import unhurried
-from tests.positions import ANNA, ENROLLED, POSITIONS
+from tests.positions import ANNA, ENROLLED, POSITIONS, standings
 
 enrolments = st.lists(st.integers(1, 50).map(CompetitorId), unique=True, max_size=30)
 totals_of = st.dictionaries(

@@ -12,10 +12,11 @@ from engine.domain.terms import CompetitorId, Sort
 from projections.board import order as orders
 from projections.board import sub_table as sub_tables
 from projections.board.order import OrderedLines
-from projections.board.standing import Standing, standings
+from projections.board.standing import Standing
 from projections.board.sub_table import SubLine, SubTable, UnityLines
 from projections.columns.enrolment import Enrolment, Totals
 from tests.histories import unhurried
+from tests.positions import standings
 
 who: Final = st.integers(1, 12).map(CompetitorId)
 

@@ -21,7 +21,6 @@ from engine.domain.events import (
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.board.board import FOLD_VERSION
-from projections.board.standing import standings
 from projections.live.tournament import LiveTournament
 from projections.tables import tables
 from projections.tables.worker import Worker
@@ -29,6 +28,7 @@ from tests.bounds import set_bounds
 from tests.conftest import A_COMMIT_EACH
 from tests.desks import open_arena, until, waiting_for_locks
 from tests.histories import board_of, histories, judged_by, runs
+from tests.positions import standings
 from tests.projections.boards import laid_out
 from tests.projections.written import (
     append,

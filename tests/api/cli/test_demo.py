@@ -9,9 +9,9 @@ from api.cli import demo
 from api.desk.desk import Desk
 from engine.domain.terms import RankingId, Sort, TournamentId
 from projections.answers.view import view_of
-from projections.board.standing import standings
 from projections.live.tournament import LiveTournament
 from tests.api.cli.commands import FINAL_TABLE
+from tests.positions import standings
 from tests.running import Running, said, started
 
 SLUG = "six-nations-2024"

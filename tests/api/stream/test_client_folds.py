@@ -25,9 +25,8 @@ from engine.log import codec
 from engine.log.undecoded import Stored
 from projections.answers.passages import told
 from projections.board.board import Board, Revisions, Unity, fold
-from projections.board.standing import standings
 from tests.histories import OPENED, passage_of, result_histories, unhurried
-from tests.positions import ENROLLED, POSITIONS
+from tests.positions import ENROLLED, POSITIONS, standings
 from tests.project import ROOT
 from tests.spectator import Lines, Spectator
 

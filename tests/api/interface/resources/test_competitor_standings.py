@@ -17,13 +17,13 @@ from api.interface.resources.competitor_standings import (
 from engine.domain.events import Delta, PointsAdded, RankingModified, Recorded
 from engine.domain.terms import UNITIES_MAX, CompetitorId, RankingId, UnityId
 from engine.process.time_slices import TimeSlices
-from projections.board.standing import standings
 from projections.live import orders
 from projections.live.tournament import LiveTournament
 from tests.api.asking import NOBODY, refused
 from tests.api.crowds import crowd, go_on, live_of, recorded
 from tests.bounds import Bounds
 from tests.histories import logs, unhurried
+from tests.positions import standings
 from tests.projections.pacing import AlwaysOver
 from tests.service import Client, Season, deltas
 

@@ -16,7 +16,7 @@ from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, Sort
 from projections.answers.windows import SPAN_MAX, WINDOW_LINES_MAX, Window
 from projections.board.order import OrderedLines
-from projections.board.standing import Standing, standings
+from projections.board.standing import Standing
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX, UnityLines
 from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
@@ -24,6 +24,7 @@ from tests.api.asking import NOBODY, refused
 from tests.api.crowds import append, crowd, points
 from tests.bounds import Bounds
 from tests.histories import unhurried
+from tests.positions import standings
 from tests.service import Client, Season, create_ranking, deltas, listed, register
 from tests.shares import every
 
