@@ -29,7 +29,6 @@ from tests.proxy import TASK
 from tests.tournaments import open_new_tournament
 
 _T = TypeVar("_T")
-_appends = count(1)
 
 
 # ── Waiting ─────────────────────────────────────────────────────────────────────────────────────────────

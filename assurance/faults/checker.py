@@ -31,7 +31,6 @@ from assurance.faults.history import Asked, Attempt, History, Kind, Outcome, Sho
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from engine.log import codec, digest
 
-INVARIANTS: Final = tuple(f"I{n}" for n in range(1, 13))
 STATUSES: Final = {200, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 503}
 DEFECT: Final = "An internal error occurred"
 RESUMED_SECONDS_MAX: Final = 30.0

@@ -29,7 +29,6 @@ TAGGED = [name for name, operation in BY_NAME.items() if isinstance(operation, R
 READS = [name for name, operation in BY_NAME.items() if not isinstance(operation, Write)]
 WRITES = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
 OPERATIONS = READS + WRITES
-every_operation = pytest.mark.parametrize("name", OPERATIONS)
 every_write = pytest.mark.parametrize("name", WRITES)
 
 

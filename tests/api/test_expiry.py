@@ -100,7 +100,6 @@ class Added(Struct):
     """An event that added points, as the documentation speaks of it."""
 
     recorded_at: datetime
-    ranking: RankingId
     competition: CompetitionId | None
     lines: list[tuple[CompetitorId, UnityId, int]]
     undone: bool = False
@@ -111,40 +110,28 @@ class Naive(Struct):
 
     added: dict[Sequence, Added] = field(default_factory=dict)
     dates: dict[CompetitionId, datetime | None] = field(default_factory=dict)
-    voided: set[CompetitionId] = field(default_factory=set)
     struck: set[tuple[CompetitionId, CompetitorId]] = field(default_factory=set)
-    closed: dict[RankingId, datetime] = field(default_factory=dict)
 
     def took_place(self, one: Added) -> datetime:
         date = None if one.competition is None else self.dates[one.competition]
         return one.recorded_at if date is None else date
 
-    def counting(
-        self, now: datetime, on: datetime | None = None
-    ) -> Iterator[tuple[CompetitionId | None, CompetitorId, UnityId, int]]:
+    def counting(self, now: datetime) -> Iterator[tuple[CompetitionId | None, CompetitorId, UnityId, int]]:
         """The lines that count, in the order of the log."""
         for one in self.added.values():
-            if one.undone or one.competition in self.voided or (on is not None and self.took_place(one) > on):
+            if one.undone:
                 continue
             for competitor, unity, amount in one.lines:
                 if one.competition is not None and (one.competition, competitor) in self.struck:
                     continue
-                by = min(now if on is None else on, self.closed.get(one.ranking, datetime.max.replace(tzinfo=UTC)))
-                if unity in LASTS and by - (by - MONDAY) % BOUNDARIES[unity] >= self.took_place(one) + LASTS[unity]:
+                if unity in LASTS and now - (now - MONDAY) % BOUNDARIES[unity] >= self.took_place(one) + LASTS[unity]:
                     continue
                 yield one.competition, competitor, unity, amount
 
-    def boundaries(self, now: datetime) -> list[datetime]:
-        """The next at which lines expire."""
-        ends = [
-            (self.took_place(one) + LASTS[u], u) for one in self.added.values() for _, u, _ in one.lines if u in LASTS
-        ]
-        return sorted({at for end, u in ends if (at := end + (MONDAY - end) % BOUNDARIES[u]) > now})[:5]
-
-    def totals(self, now: datetime, on: datetime | None = None) -> Totals:
+    def totals(self, now: datetime) -> Totals:
         """Those that are not 0, and those that there are of results."""
         found: Totals = {}
-        for _, competitor, unity, amount in self.counting(now, on):
+        for _, competitor, unity, amount in self.counting(now):
             named = unity, competitor
             if unity == LATEST or (unity in (PEAK, LEAST) and named not in found):
                 found[named] = amount
@@ -154,12 +141,10 @@ class Naive(Struct):
                 found[named] = found.get(named, 0) + amount
         return {named: total for named, total in found.items() if total or named[0] in (PEAK, LEAST, LATEST)}
 
-    def best_of(
-        self, number: int, wanted: UnityId, now: datetime, on: datetime | None = None
-    ) -> dict[CompetitorId, int]:
+    def best_of(self, number: int, wanted: UnityId, now: datetime) -> dict[CompetitorId, int]:
         """By competitor: the points without a competition, and the best sums in competitions."""
         sums: dict[CompetitorId, dict[CompetitionId | None, int]] = {one: {} for one in (ANN, BOB, CID)}
-        for competition, competitor, unity, amount in self.counting(now, on):
+        for competition, competitor, unity, amount in self.counting(now):
             if unity == wanted:
                 sums[competitor][competition] = sums[competitor].get(competition, 0) + amount
         return {competitor: its.pop(None, 0) + sum(sorted(its.values())[-number:]) for competitor, its in sums.items()}
@@ -228,7 +213,7 @@ class World:
         ranking = OTHER if lines[0][1] == WEEKLY else RANKING
         deltas = tuple([Delta(*line) for line in lines])
         added = await self.do(desk, AddPoints(ranking_id=ranking, deltas=deltas, competition_id=competition))
-        self.naive.added[added.sequence] = Added(self.clock.now, ranking, competition, list(lines))
+        self.naive.added[added.sequence] = Added(self.clock.now, competition, list(lines))
 
     async def totals(self, desk: int) -> dict[tuple[UnityId, CompetitorId], int]:
         """What a read shows."""
