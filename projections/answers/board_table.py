@@ -215,7 +215,7 @@ class _Table:
         sequence, recorded_at = head.sequence, await at.recorded_at(head)
         competitor_ids = [line.competitor_id for line in found.lines]
         if asked.form or asked.on is not None:
-            await self._give_sums(sequence)
+            await self._know_sums(sequence)
         form = await self._forms(competitor_ids) if asked.form else {}
         last = await self._last_competition(sequence)
         date = await self._last_date(sequence, last)
@@ -399,9 +399,8 @@ class _Table:
 
     # ── Form ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _give_sums(self, sequence: Sequence) -> None:
-        """Gives the board the sums in which recent results are looked up, unless it is a past board after many
-        events."""
+    async def _know_sums(self, sequence: Sequence) -> None:
+        """Looks up the sums that recent results are made of, unless the board is a past one after many events."""
         if self._at.is_present or sequence <= FORM_EVENTS_MAX:
             await self._at.know_sums(self._ranking_id)
 
@@ -451,7 +450,7 @@ class _Table:
             return found.date
         if {asked.at, asked.since, asked.since_on} != {None} or sequence > MOVED_BY_DATE_EVENTS_MAX:
             return None
-        await self._give_sums(sequence)
+        await self._know_sums(sequence)
         latest = await self._last_by_date()
         return None if latest is None else competitions[latest].date
 
