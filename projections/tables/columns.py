@@ -109,7 +109,7 @@ class Table:
     @cached_property
     def insert_of_one(self) -> str:
         """As `insert`, for rows of the tournament $1, which is sent once. A distributed database executes it in that
-        tournament's shard, where its row of `append_lock` is as well."""
+        tournament's shard, where its row of `append_lock` is as well. On one server, it takes an eighth longer."""
         tournament_id, *columns = self.columns
         sent = _list(f"${n}::{column.type}[]" for n, column in enumerate(columns, start=2))
         return _lines(
