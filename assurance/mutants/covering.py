@@ -87,7 +87,8 @@ def is_own(test: str, file: str) -> bool:
 def _fingerprint() -> str:
     """Of all that says which test runs which line."""
     everything = hashlib.sha256()
-    for path in [*(ROOT / file for file in CORE), *sorted((ROOT / "tests").rglob("*.py"))]:
+    asking = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "assurance").rglob("*.py")]
+    for path in [*(ROOT / file for file in CORE), *sorted(asking)]:
         everything.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return everything.hexdigest()[:16]
 

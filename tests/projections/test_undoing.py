@@ -2,27 +2,20 @@
 struck and unstruck, in any order."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, field
 
-from engine.database.pool import Database
 from engine.domain import commands, events
 from engine.domain.commands import Command, RankingDeltas
 from engine.domain.errors import Refusal
 from engine.domain.events import Criterion, Delta, Event
 from engine.domain.judging import decide
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board
-from projections.tables.worker import Worker
-from tests.desks import record
 from tests.histories import caused_of, fold_events, reverse, unhurried
-from tests.projections.verified import verified
-from tests.projections.written import assert_live_shows_the_log, assert_tables_show_the_log, on_the_database
-from tests.tournaments import open_new_tournament
 
 RANKINGS: Final = {RankingId(10): UnityId(11), RankingId(20): UnityId(21), RankingId(30): UnityId(31)}
 COMPETITORS: Final = tuple(map(CompetitorId, (1, 2, 3)))
@@ -177,9 +170,11 @@ def command_of(ask: Ask, history: list[Event]) -> Command:
             return reverse(history, points[ask.which % len(points)] if points else 1)
 
 
-def played(asked: Iterable[Ask], after: Callable[[Board, Naive], None]) -> list[tuple[Event, ...]]:
-    """What the commands lead to, `after` each of which this is called. They are refused where they must be."""
-    board, naive, history, blocks = Board(), Naive(), list(BEGINNING), []
+@settings(unhurried, max_examples=120)
+@given(asks)
+def test_the_order_of_adding_voiding_striking_and_undoing_never_matters(asked: list[Ask]) -> None:
+    """They are refused where they must be. `tests/what_counts` asks the tables, and verifies the log."""
+    board, naive, history = Board(), Naive(), list(BEGINNING)
     fold_events(board, *BEGINNING, first=2)
     for number, ask in enumerate(asked):
         command = command_of(ask, history)
@@ -192,35 +187,6 @@ def played(asked: Iterable[Ask], after: Callable[[Board, Naive], None]) -> list[
         assert len([event for event in decided if isinstance(event, events.Points)]) == expected
         fold_events(board, *decided, first=len(history) + 2)
         history += decided
-        blocks.append(decided)
-        after(board, naive)
-    return blocks
-
-
-def assert_same(board: Board, naive: Naive) -> None:
-    for ranking_id, totals in naive.totals().items():
-        unity = board.rankings[ranking_id].unities[RANKINGS[ranking_id]]
-        assert {c: unity.totals.get(c, 0) for c in COMPETITORS} == {c: totals[c] for c in COMPETITORS}
-
-
-@settings(unhurried, max_examples=120)
-@given(asks)
-def test_the_order_of_adding_voiding_striking_and_undoing_never_matters(asked: list[Ask]) -> None:
-    played(asked, assert_same)
-
-
-@settings(on_the_database, max_examples=8)
-@given(asks)
-async def test_a_log_with_undone_points_is_verified_and_its_tables_show_it(
-    database: Database, asked: list[Ask]
-) -> None:
-    blocks = played(asked, assert_same)
-    tournament_id = await open_new_tournament(database, actor=OPERATOR)
-    async with database.connection() as connection:
-        for block in [*[(event,) for event in BEGINNING], *blocks]:
-            await record(connection, tournament_id, *block)
-    await Worker(database).catch_up()
-    await assert_tables_show_the_log(database, tournament_id)
-    await assert_live_shows_the_log(database, tournament_id)
-    report = await verified(database)
-    assert report.differences == []
+        for ranking_id, totals in naive.totals().items():
+            unity = board.rankings[ranking_id].unities[RANKINGS[ranking_id]]
+            assert {c: unity.totals.get(c, 0) for c in COMPETITORS} == {c: totals[c] for c in COMPETITORS}
