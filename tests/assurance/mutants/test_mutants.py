@@ -160,7 +160,7 @@ def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Pa
     source = (ROOT / file).read_text("utf-8")
     imports = source.index("from ")
     harmless = mutant(source, file, "by hand", imports, imports, "\n")
-    (harmful, *_) = (made for made in python_mutants(source, file) if made.within == "standings")
+    (harmful, *_) = (made for made in python_mutants(source, file) if made.within == "ordered")
     known = Known(tmp_path, Covering({}))
     assert known.verdict_of(harmful) is None
     with Workplace(tmp_path, known) as workplace:
