@@ -19,10 +19,11 @@ from api.desk.desk import Desk, open_desk
 from engine.database.distribution import has_shards
 from engine.database.pool import NODE_TASK, Database, open_database
 from engine.domain.commands import AddPoints, Command
-from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCreated
-from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, TournamentId, UnityId
+from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, RankingCreated
+from engine.domain.terms import OPERATOR, ActorId, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import appending, heads, registry, tails
 from engine.log.appending import Appended, Block, Request
+from engine.log.heads import Head
 from projections.tables.sizes import MEMORY_BYTES
 from tests.bounds import set_bounds
 from tests.proxy import TASK
@@ -314,3 +315,16 @@ async def recorded(database: Database, tournament_id: TournamentId) -> list[Even
         assert [r.sequence for r in tail.events] == list(range(1, len(tail.events) + 1))
         assert (await heads.current(connection, [tournament_id]))[tournament_id] == tail.head
     return [r.event for r in tail.events]
+
+
+async def head_of(database: Database, tournament_id: TournamentId) -> Head:
+    async with database.connection() as connection:
+        return (await heads.current(connection, [tournament_id]))[tournament_id]
+
+
+async def matched(desk: Desk, arena: Arena) -> CompetitionId:
+    """A new competition."""
+    match = CompetitionId(await desk.new_id())
+    async with desk.database.connection() as connection:
+        await record(connection, arena.tournament_id, CompetitionAdded(competition_id=match, group_id=1))
+    return match

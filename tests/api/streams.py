@@ -15,23 +15,36 @@ every_format = pytest.mark.parametrize("media_type", [SSE, NDJSON])
 
 
 @asynccontextmanager
-async def listening(service: Service, client: Client, query: str = "", **headers: str) -> AsyncIterator[Connected]:
-    """A connection to the stream of the client's tournament, with its token."""
+async def listening(service: Service, whose: Client | str, query: str = "", **headers: str) -> AsyncIterator[Connected]:
+    """A connection to the stream of the client's tournament, with its token; of a slug, to the public one."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    usual = {"Authorization": f"Bearer {client.token}"}
-    async with connected(f"{service.url}/tournament/{client.tournament}/events{query}", usual | named) as connection:
+    if isinstance(whose, str):
+        below = f"board/{whose}"
+    else:
+        below, named = f"tournament/{whose.tournament}", {"Authorization": f"Bearer {whose.token}"} | named
+    async with connected(f"{service.url}/{below}/events{query}", named) as connection:
         yield connection
 
 
 async def heard(
-    service: Service, client: Client, query: str = "", media_type: str = NDJSON, **headers: str
+    service: Service, whose: Client | str, query: str = "", media_type: str = NDJSON, **headers: str
 ) -> Spectator:
     """What a client knows once it has caught up, or the stream has ended."""
     spectator = Spectator(media_type)
-    async with listening(service, client, query, Accept=media_type, **headers) as connection:
+    async with listening(service, whose, query, Accept=media_type, **headers) as connection:
         assert connection.status == 200
         await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
     return spectator
+
+
+async def raw(service: Service, whose: Client | str, media_type: str) -> bytes:
+    """All bytes of a stream until it has caught up."""
+    spectator, pieces = Spectator(media_type), []
+    async with listening(service, whose, Accept=media_type) as connection:
+        while not spectator.count("caught-up"):
+            pieces.append(await connection.piece())
+            spectator.feed(pieces[-1])
+    return b"".join(pieces)
 
 
 async def add(season: Season, amount: int, who: int = 0) -> None:

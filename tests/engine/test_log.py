@@ -36,7 +36,7 @@ from engine.log.heads import Head
 from projections.verification import stored_log
 from tests.bounds import Bounds
 from tests.conftest import A_COMMIT_EACH, PLANS_OF_NODES
-from tests.desks import DOOR, HOLD_HEAD, holding, number_of, until, waiting_for_locks
+from tests.desks import DOOR, HOLD_HEAD, head_of, holding, number_of, until, waiting_for_locks
 from tests.histories import any_event
 from tests.poison import append_text
 from tests.projections.written import on_the_database
@@ -88,11 +88,6 @@ async def appended(database: Database, one: Block) -> Appended:
     (outcome,) = await append(database, one)
     assert isinstance(outcome, Appended)
     return outcome
-
-
-async def head_of(database: Database, tournament_id: TournamentId) -> Head:
-    async with database.connection() as connection:
-        return (await heads.current(connection, [tournament_id]))[tournament_id]
 
 
 async def whole(database: Database, tournament_id: TournamentId) -> list[Event]:

@@ -16,10 +16,9 @@ from engine.database.pool import Database
 from engine.domain.errors import LogDisproved, NotFound
 from engine.domain.events import Event
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import heads
-from engine.log.heads import Head
 from projections.verification import proof, stored_log, witness
 from projections.verification.proof import Proof
+from tests.desks import head_of
 from tests.projections.written import block_sizes, on_the_database, rich_histories, written
 from tests.tampering import LAST, Stage, tamper
 
@@ -32,11 +31,6 @@ async def proven(
     async with database.connection() as connection, stored_log.one_moment(connection):
         upto = None if to is None else Sequence(to)
         return await proof.prove(connection, tournament_id, slug, Sequence(sequence), upto)
-
-
-async def head_of(database: Database, tournament_id: TournamentId) -> Head:
-    async with database.connection() as connection:
-        return (await heads.current(connection, [tournament_id]))[tournament_id]
 
 
 def checked(folder: Path, given_proof: object, known: str) -> subprocess.CompletedProcess[str]:

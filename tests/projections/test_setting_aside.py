@@ -30,7 +30,6 @@ from engine.domain.events import (
 from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
 from engine.log import heads, reading, registry, tails
-from engine.log.heads import Head
 from projections.answers import explaining
 from projections.board.board import Board, Revisions, fold
 from projections.live import tournament
@@ -45,18 +44,13 @@ from projections.tables.worker import Worker
 from projections.verification import proof, stored_log
 from projections.verification.setting_aside import find_unfoldable, set_aside
 from tests.bounds import Bounds
-from tests.desks import Arena, desk_at, open_arena, record, submit, until
+from tests.desks import Arena, desk_at, head_of, open_arena, record, submit, until
 from tests.histories import NOBODY, board_of, judged_by, runs
 from tests.poison import POISONS, append_text, poison
 from tests.projections.verified import named, verified
 from tests.projections.written import block_sizes, on_the_database, rich_histories
 from tests.tampering import tamper
 from tests.tournaments import open_new_tournament
-
-
-async def head_of(database: Database, tournament_id: TournamentId) -> Head:
-    async with database.connection() as connection:
-        return (await heads.current(connection, [tournament_id]))[tournament_id]
 
 
 async def replayed(database: Database, tournament_id: TournamentId, upto: Sequence | None = None) -> Board:

@@ -30,7 +30,18 @@ from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
 from tests.api.asking import WRITES, Log, ask, example_of, keyed, path_of, refused, with_points
 from tests.api.rendered import BY_NAME, answered
-from tests.desks import HOLD_HEAD, Arena, desk_at, open_arena, record, recorded, submit, until, waiting_for_locks
+from tests.desks import (
+    HOLD_HEAD,
+    Arena,
+    desk_at,
+    matched,
+    open_arena,
+    record,
+    recorded,
+    submit,
+    until,
+    waiting_for_locks,
+)
 from tests.histories import logs, unhurried
 from tests.proxy import Fault, proxy
 from tests.restoring import copied
@@ -481,13 +492,6 @@ async def condition_of(desk: Desk, arena: Arena, match: CompetitionId) -> Condit
     async with desk.live_pool.pinned(arena.tournament_id) as live:
         await desk.live_pool.make_current(live)
         return Condition("competition", match, frozenset([own_tag(live.board.competitions[match])]))
-
-
-async def matched(desk: Desk, arena: Arena) -> CompetitionId:
-    match = CompetitionId(await desk.new_id())
-    async with desk.database.connection() as connection:
-        await record(connection, arena.tournament_id, CompetitionAdded(competition_id=match, group_id=1))
-    return match
 
 
 async def submit_if(desk: Desk, arena: Arena, command: Command, condition: Condition) -> Receipt:

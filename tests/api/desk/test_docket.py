@@ -37,7 +37,6 @@ from engine.domain.errors import (
     Unavailable,
 )
 from engine.domain.events import (
-    CompetitionAdded,
     CompetitionVoided,
     CompetitorRegistered,
     Delta,
@@ -57,6 +56,7 @@ from tests.desks import (
     desks_at,
     holding,
     leave_unconfirmed,
+    matched,
     open_arena,
     record,
     recorded,
@@ -77,13 +77,6 @@ def gain(arena: Arena, amount: int, *, who: int = 0, match: CompetitionId | None
 
 def as_event(points: AddPoints) -> PointsAdded:
     return PointsAdded(ranking_id=points.ranking_id, deltas=points.deltas, competition_id=points.competition_id)
-
-
-async def matched(desk: Desk, arena: Arena) -> CompetitionId:
-    match = CompetitionId(await desk.new_id())
-    async with desk.database.connection() as connection:
-        await record(connection, arena.tournament_id, CompetitionAdded(competition_id=match, group_id=1))
-    return match
 
 
 def total(live: LiveTournament, arena: Arena, who: int = 0) -> int:

@@ -1,8 +1,7 @@
 """The stream of a published tournament: that of a log that ends at the public end, in shapes of its own."""
 
 import gc
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import Final
 
@@ -26,7 +25,7 @@ from engine.log.undecoded import Stored
 from projections.verification.setting_aside import set_aside
 from tests.api.asking import refused
 from tests.api.public_boards import NOWHERE, Board, Shorter, change, give, play_on, told
-from tests.api.streams import counted, ended, every_format
+from tests.api.streams import counted, ended, every_format, heard, listening, raw
 from tests.bounds import Bounds
 from tests.calls import Calls
 from tests.desks import open_arena, until
@@ -34,7 +33,7 @@ from tests.histories import any_event, moments
 from tests.poison import POISONS, append_text
 from tests.proxy import proxy
 from tests.service import Client, Season, Service, make_token, play_season, serve, slug_of
-from tests.spectator import NDJSON, SSE, Connected, Lines, Spectator, connected, follow
+from tests.spectator import NDJSON, SSE, Lines, Spectator, connected, follow
 
 HIDDEN_KINDS: Final = {
     "CompetitionAdded",  # a competition is shown as the cause of points
@@ -53,33 +52,6 @@ HIDDEN_KINDS: Final = {
     "RankingsOrdered",  # it may name a hidden one
     "EventSetAside",
 }
-
-
-@asynccontextmanager
-async def listening(service: Service, slug: str, query: str = "", **headers: str) -> AsyncIterator[Connected]:
-    """A connection to the public stream, without a token."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    async with connected(f"{service.url}/board/{slug}/events{query}", named) as connection:
-        yield connection
-
-
-async def heard(service: Service, slug: str, query: str = "", media_type: str = NDJSON, **headers: str) -> Spectator:
-    """What a client knows once it has caught up, or the stream has ended."""
-    spectator = Spectator(media_type)
-    async with listening(service, slug, query, Accept=media_type, **headers) as connection:
-        assert connection.status == 200
-        await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
-    return spectator
-
-
-async def raw(service: Service, slug: str, media_type: str) -> bytes:
-    """All bytes of a stream until it has caught up."""
-    spectator, pieces = Spectator(media_type), []
-    async with listening(service, slug, Accept=media_type) as connection:
-        while not spectator.count("caught-up"):
-            pieces.append(await connection.piece())
-            spectator.feed(pieces[-1])
-    return b"".join(pieces)
 
 
 async def standings(board: Board) -> dict[tuple[int, str], Lines]:

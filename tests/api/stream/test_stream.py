@@ -30,7 +30,7 @@ from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequ
 from engine.log import codec, reading, undecoded
 from engine.process.time_slices import TimeSlices
 from projections.verification.setting_aside import set_aside
-from tests.api.streams import add, counted, ended, every_format, heard, listening, standings
+from tests.api.streams import add, counted, ended, every_format, heard, listening, raw, standings
 from tests.bounds import Bounds
 from tests.calls import Calls
 from tests.desks import GUARD_SECONDS, holding, until, waiting_for_locks
@@ -115,16 +115,6 @@ class Recorder(Spectator):
         pass
 
 
-async def raw_stream(service: Service, client: Client, media_type: str) -> bytes:
-    """All bytes of a stream until it has caught up."""
-    spectator, pieces = Spectator(media_type), []
-    async with listening(service, client, Accept=media_type) as connection:
-        while not spectator.count("caught-up"):
-            pieces.append(await connection.piece())
-            spectator.feed(pieces[-1])
-    return b"".join(pieces)
-
-
 @every_format
 async def test_a_client_that_is_cut_off_at_any_byte_continues_without_a_gap(
     service: Service, season: Season, media_type: str
@@ -132,7 +122,7 @@ async def test_a_client_that_is_cut_off_at_any_byte_continues_without_a_gap(
     await add(season, 3)
     await season.client.put(f"competitions/{season.competition_id}/void.json")
     expected = await standings(season.client)
-    whole = await raw_stream(service, season.client, media_type)
+    whole = await raw(service, season.client, media_type)
     rest_after: dict[str | None, bytes] = {None: whole}
     for cut in range(len(whole) + 1):
         spectator = Spectator(media_type)
@@ -157,7 +147,7 @@ async def test_a_client_that_takes_an_id_at_its_line_lacks_an_event_only_if_its_
     service: Service, season: Season
 ) -> None:
     """Some libraries take it before the blank line at which the standard has an event end."""
-    whole = await raw_stream(service, season.client, SSE)
+    whole = await raw(service, season.client, SSE)
     for cut in range(len(whole) + 1):
         received = whole[:cut]
         ids, events = len(re.findall(rb"^id: .+\n", received, re.MULTILINE)), received.count(b"\n\n")

@@ -40,6 +40,7 @@ from tests.desks import (
     desks_at,
     end_session,
     holding,
+    matched,
     open_arena,
     record,
     recorded,
@@ -225,14 +226,6 @@ async def test_a_repeated_request_to_void_is_answered_as_the_first(season: Seaso
 
 
 # ── While other points land ─────────────────────────────────────────────────────────────────────────────
-
-
-async def matched(desk: Desk, arena: Arena) -> CompetitionId:
-    """A new competition."""
-    match = CompetitionId(await desk.new_id())
-    async with desk.database.connection() as connection:
-        await record(connection, arena.tournament_id, CompetitionAdded(competition_id=match, group_id=1))
-    return match
 
 
 def gain(arena: Arena, amount: int, match: CompetitionId | None = None) -> AddPoints:
