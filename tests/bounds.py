@@ -62,10 +62,10 @@ class Bounds(Protocol):
 
 def set_bounds(patch: pytest.MonkeyPatch, **values: float) -> None:
     """Sets bounds, wherever they are known, until `patch` is undone. Raises LookupError if a name is none of a number
-    in the product."""
+    in the product, or private: several modules may have it."""
     for name, value in values.items():
         knowing = [module for module in _product() if isinstance(vars(module).get(name), int | float)]
-        if not knowing:
+        if not knowing or name.startswith("_"):
             raise LookupError(name)
         for module in knowing:
             patch.setattr(module, name, value)

@@ -2,8 +2,11 @@
 
 from typing import Final
 
-from tests import bounds
+import pytest
+
+from api.web.console import history_page, reading_handlers
 from tests.api import limits
+from tests.bounds import Bounds, declared, named_by
 
 INTERNAL: Final[dict[str, str]] = {
     "size of a chunk of work, so that others are not held up: it changes when, not what": """
@@ -174,11 +177,18 @@ def test_a_row_of_the_page_has_one_limit() -> None:
 
 
 def test_every_bound_is_on_the_page_or_internal_for_a_reason() -> None:
-    declared = list(bounds.declared())
     internal = [bound for names in INTERNAL.values() for bound in _bounds(names)]
-    on_page = bounds.named_by(limits)
+    on_page = named_by(limits)
     assert sorted({*internal} & on_page) == []
-    assert sorted(internal) == sorted({*declared} - on_page)
+    assert sorted(internal) == sorted({*declared()} - on_page)
+
+
+def test_a_test_sets_a_bound_wherever_it_is_known_and_only_one_that_there_is(bounds: Bounds) -> None:
+    bounds(HISTORY_EVENTS=3)
+    assert history_page.HISTORY_EVENTS == reading_handlers.HISTORY_EVENTS == 3
+    for name in ("NO_SUCH_EVENTS_MAX", "_STEP_COMPETITORS"):
+        with pytest.raises(LookupError):
+            bounds(**{name: 3})
 
 
 def _bounds(listed: str) -> list[str]:
