@@ -1,4 +1,4 @@
-"""What adding points costs: processor time by process, bytes by table. The capacity page is calculated from it.
+"""What adding points costs: processor time by process, bytes of the log. The capacity page is calculated from it.
 
 Processor time is read from /proc from the start of a run until the tables have caught up with it, so that the worker's
 share is complete. PostgreSQL's time is split by the clients of its processes.
@@ -21,17 +21,16 @@ SIDES: Final = (API, "PostgreSQL for tallybook api", WORKER, "PostgreSQL for tal
 """What works for the product."""
 
 _SIZES: Final = """
-    SELECT pg_total_relation_size('event') AS event_bytes, pg_total_relation_size('block') AS block_bytes,
-        pg_current_wal_lsn() - '0/0'::pg_lsn AS wal_bytes, (SELECT count(*) FROM block) AS blocks
+    SELECT pg_current_wal_lsn() - '0/0'::pg_lsn AS wal_bytes, (SELECT count(*) FROM block) AS blocks,
+        (SELECT sum(pg_total_relation_size(t)) FROM unnest('{block,topic,personal}'::regclass[]) AS t) AS log_bytes
 """
 
 
 class Costs(Struct, frozen=True, kw_only=True):
-    """The costs of one run: microseconds of processor time per request, by process; bytes per event and per block."""
+    """The costs of one run: microseconds of processor time per request, by process; bytes per event."""
 
     cpu_us: dict[str, float]
-    event_bytes: float
-    block_bytes: float
+    log_bytes: float
     wal_bytes: float
     events_per_block: float
 
@@ -55,8 +54,7 @@ class Meter:
         adds = load.adds_sent
         return Costs(
             cpu_us=await self.spent(adds),
-            event_bytes=grown["event_bytes"] / adds,
-            block_bytes=grown["block_bytes"] / max(grown["blocks"], 1),
+            log_bytes=grown["log_bytes"] / adds,
             wal_bytes=grown["wal_bytes"] / adds,
             events_per_block=adds / max(grown["blocks"], 1),
         )
@@ -70,8 +68,7 @@ def add_to(findings: Findings, name: str, costs: list[Costs]) -> None:
     """Puts the costs of several runs of the load `name` among the figures. An add of one request is one event."""
     for side in sorted({side for one in costs for side in one.cpu_us}):
         findings.figure(cpu_of(name, side), "µs", [one.cpu_us.get(side, 0.0) for one in costs])
-    findings.figure(f"{name}: log per event, index included", "bytes", [one.event_bytes for one in costs])
-    findings.figure(f"{name}: log per block, indexes included", "bytes", [one.block_bytes for one in costs])
+    findings.figure(f"{name}: log per event, indexes included", "bytes", [one.log_bytes for one in costs])
     findings.figure(f"{name}: write-ahead log per add, tables included", "bytes", [one.wal_bytes for one in costs])
     findings.figure(f"{name}: events in a block", "", [one.events_per_block for one in costs])
 

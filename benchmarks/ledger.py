@@ -35,27 +35,27 @@ _LAG: Final = """
     LEFT JOIN checkpoint AS c ON c.tournament_id = h.tournament_id
     WHERE h.tournament_id = ANY($1::bigint[])
 """
-_ADDS: Final = """
-    SELECT count(*)
+# The lines that add points of the blocks after a head, which is the end of one.
+_ADDED: Final = """
+    SELECT e.line
     FROM unnest($1::bigint[], $2::bigint[]) AS since (tournament_id, sequence)
-    JOIN event AS e ON e.tournament_id = since.tournament_id AND e.sequence > since.sequence
-    WHERE e.kind = 'PointsAdded'
+    JOIN block AS b ON b.tournament_id = since.tournament_id AND b.last_sequence > since.sequence
+    CROSS JOIN LATERAL string_to_table(b.text, chr(10)) AS e (line)
+    WHERE e.line LIKE '["PointsAdded",%'
 """
-_SUMS: Final = """
+_ADDS: Final = f"SELECT count(*) FROM ({_ADDED}) AS e"
+_SUMS: Final = f"""
     SELECT (d.delta ->> 1)::bigint AS unity_id, (d.delta ->> 0)::bigint AS competitor_id,
         sum((d.delta ->> 2)::bigint)::bigint AS total
-    FROM unnest($1::bigint[], $2::bigint[]) AS since (tournament_id, sequence)
-    JOIN event AS e ON e.tournament_id = since.tournament_id AND e.sequence > since.sequence
-    CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
-    WHERE e.kind = 'PointsAdded'
+    FROM ({_ADDED}) AS e
+    CROSS JOIN LATERAL json_array_elements(e.line::json -> 3 -> 'deltas') AS d (delta)
     GROUP BY 1, 2
 """
-_BESTS: Final = """
+_BESTS: Final = f"""
     SELECT (d.result ->> 1)::bigint AS unity_id, (d.result ->> 0)::bigint AS competitor_id,
         max((d.result ->> 2)::bigint) AS total
-    FROM event AS e
-    CROSS JOIN LATERAL json_array_elements(e.body::json -> 'results') AS d (result)
-    WHERE e.tournament_id = ANY($1::bigint[]) AND e.kind = 'PointsAdded'
+    FROM ({_ADDED}) AS e
+    CROSS JOIN LATERAL json_array_elements(e.line::json -> 3 -> 'results') AS d (result)
     GROUP BY 1, 2
 """
 _TOTALS: Final = """
@@ -141,7 +141,8 @@ async def log_totals(connection: asyncpg.Connection, tournaments: list[Tournamen
 
 async def log_bests(connection: asyncpg.Connection, tournaments: list[Tournament]) -> Totals:
     """The highest of all results in the log."""
-    rows = await connection.fetch(_BESTS, _ids(tournaments))
+    ids = _ids(tournaments)
+    rows = await connection.fetch(_BESTS, ids, [0] * len(ids))
     return Counter({(row["unity_id"], row["competitor_id"]): row["total"] for row in rows})
 
 

@@ -4,8 +4,8 @@
 
 One tournament of 20 competitors with five million one-delta events, tables and snapshots as the worker leaves them. It
 measures `tallybook history` into a file, and `tallybook standings --at-sequence` somewhere in the log, as users run
-them: whole processes from start to end. For comparison it measures a plain `SELECT` of the same rows through asyncpg
-(`peers/raw_select.py`), and moments as a service answers them (`trials/moments.py`). Prints JSON.
+them: whole processes from start to end. For comparison it measures a plain `SELECT` of the same events in rows, through
+asyncpg (`peers/raw_select.py`), and moments as a service answers them (`trials/moments.py`). Prints JSON.
 """
 
 import argparse

@@ -26,49 +26,76 @@ CREATE TABLE append_lock (
 COMMENT ON TABLE append_lock IS 'One row for each tournament. Its row lock is what orders the log.';
 COMMENT ON COLUMN append_lock.refusals IS 'How many requests with an idempotency key have been refused for good, see refuse_keys.';
 
-CREATE TABLE event (
-    tournament_id   bigint NOT NULL,
-    sequence        bigint NOT NULL,
-    recorded_at     timestamptz NOT NULL,
-    actor           bigint NOT NULL,
-    kind            text NOT NULL,
-    idempotency_key text,
-    body            text NOT NULL,
-    personal        text,
-    PRIMARY KEY (tournament_id, sequence)
-) WITH (autovacuum_freeze_min_age = 0);  -- rows stay: frozen at their first vacuum, not all at once later
-COMMENT ON COLUMN event.actor IS 'Id of the token of the request; 0 is the operator on the command line.';
-COMMENT ON COLUMN event.kind IS 'The written tag: never reused, see engine/log/codec.py.';
-COMMENT ON COLUMN event.body IS 'JSON text, kept byte for byte because the digest is over the bytes.';
-COMMENT ON COLUMN event.personal IS
-    'Fields that tell of a person, after a random salt. The body has the SHA-256 of this text, so the digest does not cover the text itself. NULL: there are none, or they were erased.';
--- Not compressed: compressing a thousand deltas (some 15 KB) would take a third of the time that PostgreSQL needs for them.
-ALTER TABLE event ALTER COLUMN body SET STORAGE EXTERNAL;
-
 CREATE TABLE block (
     tournament_id      bigint NOT NULL,
     last_sequence      bigint NOT NULL,
     first_sequence     bigint NOT NULL,
     recorded_at        timestamptz NOT NULL,
-    digest             bytea NOT NULL,
-    bytes              bigint NOT NULL,
+    structure_sequence bigint,
     log_bytes          bigint NOT NULL,
     append_id          uuid NOT NULL,
-    answers            bigint[],
-    structure_sequence bigint,
-    created            bigint[],
     rules              smallint NOT NULL DEFAULT 1,
+    personal           boolean NOT NULL DEFAULT false,
+    digest             bytea NOT NULL,
+    text               text NOT NULL,
+    answers            bigint[],
+    created            bigint[],
     PRIMARY KEY (tournament_id, last_sequence)
-) WITH (autovacuum_freeze_min_age = 0);
+) WITH (autovacuum_freeze_min_age = 0);  -- rows stay: frozen at their first vacuum, not all at once later
 COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
-COMMENT ON COLUMN block.bytes IS 'Length of its text, see block_text, and of what its events had in personal: readers limit their reads by it.';
-COMMENT ON COLUMN block.log_bytes IS 'The sum of bytes of the log up to this block.';
-COMMENT ON COLUMN block.append_id IS 'Identifies the sender''s block, so that after an unknown outcome it can ask again.';
-COMMENT ON COLUMN block.answers IS 'What append_block answered for each request; NULL: all were appended, one after the other.';
 COMMENT ON COLUMN block.structure_sequence IS 'Sequence of the last block up to this one that held a structural event; NULL: written before this was kept, take the block for structural.';
-COMMENT ON COLUMN block.created IS 'Ids of what its events created; NULL: nothing, or written before this was kept.';
+COMMENT ON COLUMN block.log_bytes IS 'Length of the texts and personal fields of all blocks up to this one, as they were appended.';
+COMMENT ON COLUMN block.append_id IS 'Identifies the sender''s block, so that after an unknown outcome it can ask again.';
 -- Rules that become stricter hold for later blocks only (engine/domain/rejudging.py).
 COMMENT ON COLUMN block.rules IS 'Version of the rules that its events were judged by.';
+COMMENT ON COLUMN block.personal IS 'Whether any of its events had personal fields when it was appended: see the table personal.';
+COMMENT ON COLUMN block.text IS
+    'A line for each event, with line feeds between them: the JSON array of its kind (never reused, see engine/log/codec.py), its actor (the id of the token of the request; 0 is the operator on the command line), its idempotency key or null, and its body. Kept byte for byte because the digest is over the bytes.';
+COMMENT ON COLUMN block.answers IS 'What append_block answered for each request; NULL: all were appended, one after the other.';
+COMMENT ON COLUMN block.created IS 'Ids of what its events created; NULL: nothing, or written before this was kept.';
+-- Not compressed: compressing a thousand deltas (some 15 KB) would take a third of the time that PostgreSQL needs for them.
+ALTER TABLE block ALTER COLUMN text SET STORAGE EXTERNAL;
+
+-- What tells of a person, apart from the block: the one thing that is ever erased.
+CREATE TABLE personal (
+    tournament_id bigint NOT NULL,
+    sequence      bigint NOT NULL,
+    competitor_id bigint NOT NULL,
+    text          text NOT NULL,
+    PRIMARY KEY (tournament_id, sequence)
+);
+COMMENT ON TABLE personal IS
+    'Fields of events that tell of a person, after a random salt. The body of the event has the SHA-256 of the text, so the digest does not cover the text itself. No row: the event has none, or they were erased.';
+CREATE INDEX personal_competitor ON personal (tournament_id, competitor_id);
+
+-- Which events are about what: what is looked for without reading all events. Verification compares it with them.
+CREATE TABLE topic (
+    tournament_id bigint NOT NULL,
+    topic         bigint NOT NULL,
+    sequence      bigint NOT NULL,
+    PRIMARY KEY (tournament_id, topic, sequence)
+) WITH (autovacuum_freeze_min_age = 0);
+COMMENT ON TABLE topic IS 'Events that can be found by what they are about, see engine/log/codec.py.';
+COMMENT ON COLUMN topic.topic IS
+    'The competition whose points the event adds or reverses; or -1: it sets an event aside, -2: it renames the tournament, -3: it erases a competitor, -4: it reverses points.';
+
+CREATE VIEW event AS
+SELECT
+    b.tournament_id,
+    b.first_sequence + e.n - 1 AS sequence,
+    b.recorded_at,
+    (e.line::json ->> 1)::bigint AS actor,
+    e.line::json ->> 0 AS kind,
+    e.line::json ->> 2 AS idempotency_key,
+    e.line::json ->> 3 AS body,
+    CASE WHEN b.personal THEN (
+        SELECT p.text FROM personal AS p
+        WHERE p.tournament_id = b.tournament_id AND p.sequence = b.first_sequence + e.n - 1
+    ) END AS personal
+FROM block AS b
+CROSS JOIN LATERAL string_to_table(b.text, chr(10)) WITH ORDINALITY AS e (line, n);
+COMMENT ON VIEW event IS
+    'Each event of the log. It takes all blocks of a tournament apart: for one event, ask the block that holds it.';
 
 CREATE VIEW head AS
 SELECT
@@ -108,57 +135,39 @@ CREATE TABLE refusal (
 COMMENT ON TABLE refusal IS 'Idempotency keys of refused requests. Earlier sendings with the key must not be appended any more.';
 COMMENT ON COLUMN refusal.number IS 'Which of the tournament''s refusals it was, the last one of the key.';
 
--- ── Events that are found by their text ─────────────────────────────────────────────────────────────────
-
-CREATE INDEX event_set_aside ON event (tournament_id, sequence) WHERE kind = 'EventSetAside';
-CREATE INDEX event_renamed ON event (tournament_id, sequence) WHERE kind = 'TournamentRenamed';
-
 -- The only way past an event that cannot be folded is another event that names it. Only an EventSetAside exactly as the
 -- service writes it counts, which names an earlier event of its log by the digest of the block that holds it. Any other
 -- is an ordinary event, and sets nothing aside.
 CREATE VIEW set_aside AS
-SELECT s.tournament_id, s.sequence, s.set_aside_by, s.set_aside_at, s.actor
+SELECT s.tournament_id, s.named[2]::bigint AS sequence, s.set_aside_by, s.set_aside_at, s.named[1]::bigint AS actor
 FROM (
     SELECT
-        tournament_id,
-        substring(body FROM '^\{"sequence":([1-9][0-9]{0,17}),"digest":"[0-9a-f]{64}"\}$')::bigint AS sequence,
-        substring(body FROM '"digest":"([0-9a-f]{64})"\}$') AS digest,
-        sequence AS set_aside_by,
-        recorded_at AS set_aside_at,
-        actor
-    FROM event
-    WHERE kind = 'EventSetAside'
+        t.tournament_id,
+        t.sequence AS set_aside_by,
+        b.recorded_at AS set_aside_at,
+        regexp_match(
+            split_part(b.text, chr(10), (t.sequence - b.first_sequence + 1)::int),
+            '^\["EventSetAside",([0-9]{1,18}),null,\{"sequence":([1-9][0-9]{0,17}),"digest":"([0-9a-f]{64})"\}\]$'
+        ) AS named
+    FROM topic AS t
+    CROSS JOIN LATERAL (
+        SELECT first_sequence, recorded_at, text
+        FROM block
+        WHERE tournament_id = t.tournament_id AND last_sequence >= t.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE t.topic = '-1'::integer  -- as PostgreSQL shows it, and verification compares
 ) AS s
 CROSS JOIN LATERAL (
     SELECT digest
     FROM block
-    WHERE tournament_id = s.tournament_id AND last_sequence >= s.sequence
+    WHERE tournament_id = s.tournament_id AND last_sequence >= s.named[2]::bigint
     ORDER BY last_sequence
     LIMIT 1
 ) AS b
-WHERE s.sequence < s.set_aside_by AND s.digest = encode(b.digest, 'hex');
+WHERE s.named[2]::bigint < s.set_aside_by AND s.named[3] = encode(b.digest, 'hex');
 COMMENT ON VIEW set_aside IS 'Events without effect, at every moment and for every reader, because an operator has set them aside.';
-
--- Voiding finds the points of its competition by this index. Points that name no competition are not in it, and append as
--- fast as without it. A partial index of the events themselves cannot disagree with them. The expression is spelled like
--- the text that the service writes; verification compares it with the meaning of the event, and counts the entries. An id
--- is taken as text in the "C" collation, because a number too large for a column would be an error within an append. A
--- regular expression would take 8 µs for each event. The competition stands before the deltas, within the first 80
--- characters, because scanning a thousand deltas takes longer.
-CREATE INDEX event_competition ON event (
-    tournament_id,
-    (rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}') COLLATE "C"),
-    sequence
-) WHERE kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0;
-
--- A table of an earlier day takes back what was reversed later: a reversal takes place with what it reverses.
-CREATE INDEX event_reversal ON event (tournament_id, sequence) WHERE kind = 'PointsReversed';
-
--- Erasing a competitor finds by the first of these what the log tells of them as a person: such bodies begin with the id.
-CREATE INDEX event_personal ON event (
-    tournament_id, (rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C")
-) WHERE personal IS NOT NULL;
-CREATE INDEX event_erased ON event (tournament_id, sequence) WHERE kind = 'CompetitorErased';
 
 -- ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
 -- Grants stop the service; the trigger stops mistakes of the owner. (Neither stops an owner with intent: the digest chain,
@@ -190,31 +199,11 @@ BEGIN
         AND TG_TABLE_NAME NOT LIKE 'deleted\_tournament%' THEN
         RETURN NULL;
     END IF;
+    IF TG_OP = 'DELETE' AND current_setting('tallybook.erasing', true) = 'on' AND TG_TABLE_NAME LIKE 'personal%' THEN
+        RETURN NULL;   -- an event that says so is being appended, see append_block
+    END IF;
     RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
         USING ERRCODE = 'insufficient_privilege';
-END
-$$;
-
--- The only change of an event: what it tells of a person is erased, once an event says so. (It asks the table that the
--- trigger is on: of a distributed database, that is a shard.)
-CREATE FUNCTION refuse_all_but_erasure() RETURNS trigger
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_erased boolean := false;
-BEGIN
-    IF OLD.personal IS NOT NULL AND NEW.personal IS NULL
-        AND to_jsonb(NEW) - 'personal' = to_jsonb(OLD) - 'personal' THEN
-        EXECUTE format(
-            'SELECT EXISTS (SELECT FROM %s WHERE tournament_id = $1 AND kind = ''CompetitorErased'' AND body = $2)',
-            TG_RELID::regclass
-        ) INTO v_erased
-        USING OLD.tournament_id, format('{"competitor_id":%s}', rtrim(split_part(split_part(left(OLD.body, 40), ':', 2), ',', 1), '}'));
-    END IF;
-    IF NOT v_erased THEN
-        RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
-    RETURN NEW;
 END
 $$;
 
@@ -231,11 +220,11 @@ $$;
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON tournament
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON event
-    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER only_erased BEFORE UPDATE ON event
-    FOR EACH ROW EXECUTE FUNCTION refuse_all_but_erasure();
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON block
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON topic
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON personal
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON idempotency
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -249,7 +238,8 @@ CREATE TRIGGER refusal_stays BEFORE DELETE OR TRUNCATE ON refusal
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- ── The hash chain ──────────────────────────────────────────────────────────────────────────────────────
--- digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8)).
+-- digest(block) = SHA-256(digest(previous block) ‖ SHA-256(first sequence, a blank, the time in µs since 1970, a line feed,
+-- and the text of the block; in UTF-8)).
 -- engine/log/digest.py does the same in Python; a test compares both.
 
 CREATE FUNCTION genesis_digest(p_tournament_id bigint) RETURNS bytea
@@ -257,15 +247,10 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT sha256('tallybook log 1'::bytea || int8send(p_tournament_id))
 $$;
 
--- Every stored field of a block's events, except `personal`, as one JSON text without blanks: the first sequence, the
--- time in µs since 1970, then the column of each field in the order of the events; null instead of the keys if no event
--- has one.
-CREATE FUNCTION block_text(
-    p_first_sequence bigint, p_recorded_us bigint, p_actors bigint[], p_kinds text[], p_keys text[], p_bodies text[]
-) RETURNS text
+-- What stands before the text of a block where it is hashed, and in `unseen`.
+CREATE FUNCTION block_place(p_first_sequence bigint, p_recorded_at timestamptz) RETURNS text
 LANGUAGE sql STABLE AS $$
-    SELECT format('[%s,%s,%s,%s,%s,%s]', p_first_sequence, p_recorded_us, array_to_json(p_actors),
-                  array_to_json(p_kinds), coalesce(array_to_json(p_keys)::text, 'null'), array_to_json(p_bodies))
+    SELECT p_first_sequence || ' ' || (extract(epoch FROM p_recorded_at) * 1000000)::bigint || chr(10)
 $$;
 
 -- ── The one door ────────────────────────────────────────────────────────────────────────────────────────
@@ -285,12 +270,12 @@ $$;
 --             busy       nothing was appended: another transaction holds the lock, and p_wait is false.
 --             unknown    there is no such tournament.
 --
---   unseen    the texts (see block_text) of the blocks after p_judged_at, up to the head before this block, one a line; no
---             text contains a line feed. If events have personal fields, a tab and the array of these follow. The chain
---             of the texts leads from p_judged_digest to previous_digest; also if the status is overtaken. NULL: nothing
---             landed, or more than p_unseen_bytes or c_unseen_max blocks, or the block at p_judged_at is not the sender's,
---             or the block is exact, or the answer is that of an earlier sending. The texts are made while the lock is
---             held, so they have no gap to the block, and no repeats.
+--   unseen    what was hashed of the blocks after p_judged_at, up to the head before this block, with chr(30) between
+--             them; no text contains that. If events have personal fields, chr(29) and a JSON object of these by sequence
+--             follow. The chain leads from p_judged_digest to previous_digest; also if the status is overtaken. NULL:
+--             nothing landed, or more than p_unseen_bytes or c_unseen_max blocks, or the block at p_judged_at is not the
+--             sender's, or the block is exact, or the answer is that of an earlier sending. They are read while the lock
+--             is held, so they have no gap to the block, and no repeats.
 --
 -- THE LOCK. A reader that remembers "I have seen everything up to n" and asks for `sequence > n` is right only if no
 -- smaller number can become visible later. With numbers from a database sequence it can: one transaction takes 7, another
@@ -315,10 +300,9 @@ CREATE FUNCTION append_block(
     p_event_counts  int[],     -- per request; NULL, like the next two, if no request has a key
     p_keys          text[],
     p_fingerprints  bytea[],
-    p_actors        bigint[],  -- per event, like the next two
-    p_kinds         text[],
-    p_bodies        text[],
-    p_personals     text[],    -- per event; NULL: none has anything in it
+    p_text          text,      -- of the block
+    p_topics        text[],    -- per event: its topics with blanks between them, or NULL; NULL: no event has one
+    p_personals     text[],    -- per event: its personal fields, or NULL; NULL: no event has any
     p_within        tstzrange, -- from the last boundary up to the next, as of the judging; NULL: nothing expires
     OUT status          text,
     OUT first_sequence  bigint,
@@ -336,7 +320,6 @@ DECLARE
     v_refusals  bigint;
     v_head      bigint;
     v_structure bigint;
-    v_bytes     bigint;
     v_log_bytes bigint;
     v_time      timestamptz;
     v_now       timestamptz;
@@ -346,9 +329,7 @@ DECLARE
     v_next      bigint;
     v_is_new    boolean;
     v_new       boolean[];   -- per event: it is appended
-    v_keys      text[];      -- per event; NULL if none has a key
-    v_erased    text[];      -- ids of competitors
-    v_text      bytea;
+    v_erased    bigint[];    -- competitors
 BEGIN
     IF p_wait THEN
         SELECT l.refusals INTO v_refusals FROM append_lock AS l
@@ -401,14 +382,16 @@ BEGIN
         --    exact block will be judged again under the lock, against the log itself.)
         IF p_unseen_bytes > 0 AND NOT p_exact AND v_digest_then = p_judged_digest THEN
             SELECT string_agg(
-                    block_text(b.first_sequence, (extract(epoch FROM b.recorded_at) * 1000000)::bigint,
-                               e.actors, e.kinds, e.keys, e.bodies) || coalesce(chr(9) || e.personals, ''),
-                    chr(10) ORDER BY b.last_sequence
+                    block_place(b.first_sequence, b.recorded_at) || b.text || CASE WHEN b.personal THEN coalesce((
+                        SELECT chr(29) || json_object_agg(p.sequence, p.text)
+                        FROM personal AS p
+                        WHERE p.tournament_id = p_tournament_id AND p.sequence BETWEEN b.first_sequence AND b.last_sequence
+                    ), '') ELSE '' END,
+                    chr(30) ORDER BY b.last_sequence
                 )
                 INTO unseen
                 FROM (
-                    SELECT l.first_sequence, l.last_sequence, l.recorded_at,
-                        sum(l.bytes) OVER () AS size, count(*) OVER () AS blocks
+                    SELECT l.*, sum(octet_length(l.text)) OVER () AS size, count(*) OVER () AS blocks
                     FROM (
                         SELECT *
                         FROM block AS b
@@ -417,20 +400,6 @@ BEGIN
                         LIMIT c_unseen_max + 1
                     ) AS l
                 ) AS b
-                CROSS JOIN LATERAL (
-                    SELECT array_agg(o.actor) AS actors, array_agg(o.kind) AS kinds,
-                        CASE WHEN count(o.idempotency_key) > 0 THEN array_agg(o.idempotency_key) END AS keys,
-                        array_agg(o.body) AS bodies,
-                        CASE WHEN count(o.personal) > 0 THEN array_to_json(array_agg(o.personal))::text END AS personals
-                    FROM (
-                        SELECT e.actor, e.kind, e.idempotency_key, e.body, e.personal
-                        FROM event AS e
-                        WHERE e.tournament_id = p_tournament_id
-                            AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
-                        ORDER BY e.sequence
-                        LIMIT b.last_sequence - b.first_sequence + 1
-                    ) AS o
-                ) AS e
                 WHERE b.size <= p_unseen_bytes AND b.blocks <= c_unseen_max;
             previous_digest := v_digest;
         END IF;
@@ -494,78 +463,241 @@ BEGIN
                 END IF;
             END IF;
             v_new := v_new || array_fill(v_is_new, ARRAY[p_event_counts[r]]);
-            v_keys := v_keys || array_fill(p_keys[r], ARRAY[p_event_counts[r]]);
         END LOOP;
         IF true = ALL (v_new) THEN
             answers := NULL;
         ELSE
-            SELECT array_agg(e.actor ORDER BY e.n), array_agg(e.kind ORDER BY e.n), array_agg(e.key ORDER BY e.n),
-                    array_agg(e.body ORDER BY e.n), array_agg(e.personal ORDER BY e.n)
-                INTO p_actors, p_kinds, v_keys, p_bodies, p_personals
-                FROM unnest(p_actors, p_kinds, v_keys, p_bodies, p_personals, v_new) WITH ORDINALITY
-                    AS e (actor, kind, key, body, personal, is_new, n)
+            SELECT string_agg(e.line, chr(10) ORDER BY e.n), array_agg(e.topics ORDER BY e.n),
+                    array_agg(e.personal ORDER BY e.n)
+                INTO p_text, p_topics, p_personals
+                FROM unnest(string_to_array(p_text, chr(10)), p_topics, p_personals, v_new) WITH ORDINALITY
+                    AS e (line, topics, personal, is_new, n)
                 WHERE e.is_new;
-        END IF;
-        IF array_remove(v_keys, NULL) = '{}' THEN
-            v_keys := NULL;
         END IF;
     END IF;
 
     status := 'appended';
     previous_digest := v_digest;
-    IF p_bodies IS NULL THEN
+    IF p_text IS NULL THEN
         RETURN;   -- nothing is new
     END IF;
 
-    -- 7. The next sequences.
+    -- 7. The next sequences, and the chain over the stored bytes.
     first_sequence := v_head + 1;
-    last_sequence := v_head + cardinality(p_bodies);
+    last_sequence := v_head + cardinality(string_to_array(p_text, chr(10)));
     recorded_at := v_now;
-
-    -- 8. Events, and the chain over the stored bytes.
-    IF cardinality(p_bodies) = 1 THEN   -- most blocks if there are many tournaments; saves a tenth of the call
-        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal)
-            VALUES (p_tournament_id, first_sequence, recorded_at, p_actors[1], p_kinds[1], v_keys[1], p_bodies[1],
-                    p_personals[1]);
-    ELSE
-        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal)
-            SELECT p_tournament_id, v_head + new.n, append_block.recorded_at, new.actor, new.kind, new.key, new.body,
-                new.personal
-            FROM unnest(p_actors, p_kinds, v_keys, p_bodies, p_personals) WITH ORDINALITY
-                AS new (actor, kind, key, body, personal, n);
-    END IF;
-    v_text := convert_to(block_text(first_sequence, (extract(epoch FROM recorded_at) * 1000000)::bigint,
-                                    p_actors, p_kinds, v_keys, p_bodies), 'UTF8');
-    v_bytes := length(v_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0);
-    digest := sha256(v_digest || sha256(v_text));
-    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id,
-                       answers, structure_sequence, created)
-        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, v_bytes, v_log_bytes + v_bytes,
-                p_append_id, answers,
+    digest := sha256(v_digest || sha256(convert_to(block_place(first_sequence, recorded_at) || p_text, 'UTF8')));
+    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, structure_sequence, log_bytes,
+                       append_id, personal, digest, text, answers, created)
+        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at,
                 CASE WHEN p_structural AND (answers IS NULL OR answers[cardinality(answers)] > 0)
                      THEN last_sequence ELSE v_structure END,
-                p_created);
+                v_log_bytes + octet_length(p_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0),
+                p_append_id, coalesce(array_remove(p_personals, NULL) <> '{}', false), digest, p_text, answers, p_created);
+    IF p_topics IS NOT NULL THEN
+        INSERT INTO topic (tournament_id, topic, sequence)
+            SELECT p_tournament_id, t.topic::bigint, append_block.first_sequence + e.n - 1
+            FROM unnest(p_topics) WITH ORDINALITY AS e (topics, n)
+            CROSS JOIN LATERAL string_to_table(e.topics, ' ') AS t (topic);
+    END IF;
+    IF p_personals IS NOT NULL THEN
+        INSERT INTO personal (tournament_id, sequence, competitor_id, text)
+            SELECT p_tournament_id, append_block.first_sequence + e.n - 1, (e.line::json -> 3 ->> 'competitor_id')::bigint, e.personal
+            FROM unnest(string_to_array(p_text, chr(10)), p_personals) WITH ORDINALITY AS e (line, personal, n)
+            WHERE e.personal IS NOT NULL;
+    END IF;
 
-    -- 9. What the log tells of erased competitors, and the fingerprints that were made of it.
-    IF 'CompetitorErased' = ANY (p_kinds) THEN
+    -- 8. What the log tells of erased competitors, and the fingerprints that were made of it.
+    IF '-3' = ANY (p_topics) THEN
         v_erased := ARRAY(
-            SELECT rtrim(split_part(split_part(left(e.body, 40), ':', 2), ',', 1), '}') COLLATE "C"
-            FROM unnest(p_kinds, p_bodies) AS e (kind, body)
-            WHERE e.kind = 'CompetitorErased'
+            SELECT (e.line::json -> 3 ->> 'competitor_id')::bigint
+            FROM unnest(string_to_array(p_text, chr(10)), p_topics) AS e (line, topics)
+            WHERE e.topics = '-3'
         );
         UPDATE idempotency AS i
             SET fingerprint = substring(i.fingerprint FOR 8)
             WHERE i.tournament_id = p_tournament_id AND i.idempotency_key IN (
-                SELECT e.idempotency_key
-                FROM event AS e
-                WHERE e.tournament_id = p_tournament_id AND e.personal IS NOT NULL
-                    AND rtrim(split_part(split_part(left(e.body, 40), ':', 2), ',', 1), '}') COLLATE "C" = ANY (v_erased)
+                SELECT split_part(b.text, chr(10), (p.sequence - b.first_sequence + 1)::int)::json ->> 2
+                FROM personal AS p
+                CROSS JOIN LATERAL (
+                    SELECT k.text, k.first_sequence
+                    FROM block AS k
+                    WHERE k.tournament_id = p_tournament_id AND k.last_sequence >= p.sequence
+                    ORDER BY k.last_sequence
+                    LIMIT 1
+                ) AS b
+                WHERE p.tournament_id = p_tournament_id AND p.competitor_id = ANY (v_erased)
             );
-        UPDATE event AS e
-            SET personal = NULL
-            WHERE e.tournament_id = p_tournament_id AND e.personal IS NOT NULL
-                AND rtrim(split_part(split_part(left(e.body, 40), ':', 2), ',', 1), '}') COLLATE "C" = ANY (v_erased);
+        PERFORM set_config('tallybook.erasing', 'on', true);
+        DELETE FROM personal AS p WHERE p.tournament_id = p_tournament_id AND p.competitor_id = ANY (v_erased);
+        PERFORM set_config('tallybook.erasing', 'off', true);
     END IF;
+END
+$$;
+
+-- Appends blocks to different tournaments, one to each, as append_block would one after the other without waiting for
+-- locks; returns the outcome of each by its number. For a commit of many blocks, this costs half.
+--
+-- The first statement locks, the second, which therefore sees everything that came before, appends all blocks for which
+-- append_block would have nothing to decide: the head is the one that they were judged against, their keys are new, and
+-- nobody is erased. The others are left to append_block. All are recorded at one reading of the clock.
+CREATE FUNCTION append_blocks(
+    p_tournament_ids bigint[],   -- per block, like all that follow but p_unseen_bytes
+    p_append_ids     uuid[],
+    p_judged_at      bigint[],
+    p_judged_digests bytea[],
+    p_structural     boolean[],
+    p_exact          boolean[],
+    p_created        text[],     -- as lines, like p_event_counts, p_fingerprints, p_topics and p_personals
+    p_refusals       bigint[],
+    p_event_counts   text[],
+    p_keys           text[],     -- as a JSON array
+    p_fingerprints   text[],
+    p_texts          text[],
+    p_topics         text[],
+    p_personals      text[],
+    p_within         tstzrange[],
+    p_unseen_bytes   bigint
+) RETURNS TABLE (
+    n               bigint,
+    status          text,
+    first_sequence  bigint,
+    last_sequence   bigint,
+    recorded_at     timestamptz,
+    previous_digest bytea,
+    digest          bytea,
+    answers         bigint[],
+    unseen          text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_locked   bigint[];
+    v_refusals bigint[];
+    v_now      timestamptz;
+    v_done     bigint[] := '{}';
+    v_block    record;
+BEGIN
+    IF (SELECT count(DISTINCT t) FROM unnest(p_tournament_ids) AS t) < cardinality(p_tournament_ids) THEN
+        RAISE EXCEPTION 'a tournament has two blocks in one commit' USING ERRCODE = 'cardinality_violation';
+    END IF;
+    WITH locked AS (
+        SELECT l.tournament_id, l.refusals
+        FROM append_lock AS l
+        WHERE l.tournament_id = ANY (p_tournament_ids)
+        ORDER BY l.tournament_id
+        FOR UPDATE SKIP LOCKED
+    )
+    SELECT array_agg(l.tournament_id), array_agg(l.refusals) INTO v_locked, v_refusals FROM locked AS l;
+    v_now := clock_timestamp();
+    FOR v_block IN
+        WITH sent AS MATERIALIZED (
+            SELECT
+                s.*, h.*, h.last_sequence + 1 AS first_sequence,
+                h.last_sequence + cardinality(string_to_array(s.text, chr(10))) AS end_sequence,
+                greatest(v_now, h.recorded_at) AS recorded_now,
+                CASE WHEN s.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(s.keys::json)) END AS each_key
+            FROM unnest(
+                p_tournament_ids, p_append_ids, p_judged_at, p_judged_digests, p_structural, p_created, p_refusals,
+                p_event_counts, p_keys, p_fingerprints, p_texts, p_topics, p_personals, p_within
+            ) WITH ORDINALITY AS s (
+                tournament_id, append_id, judged_at, judged_digest, structural, created, refusals, event_counts, keys,
+                fingerprints, text, topics, personals, within, n
+            )
+            JOIN unnest(v_locked, v_refusals) AS l (locked_id, newest_refusal) ON l.locked_id = s.tournament_id
+            CROSS JOIN LATERAL (
+                SELECT b.last_sequence, b.structure_sequence, b.log_bytes, b.recorded_at, b.digest
+                FROM block AS b
+                WHERE b.tournament_id = s.tournament_id
+                ORDER BY b.last_sequence DESC
+                LIMIT 1
+            ) AS h
+            WHERE h.last_sequence = s.judged_at AND coalesce(s.judged_digest = h.digest, true)
+                AND coalesce(greatest(v_now, h.recorded_at) <@ s.within, true)
+                AND coalesce(strpos(s.topics, '-3') = 0, true)
+                AND (s.keys IS NULL OR l.newest_refusal <= s.refusals)
+        ), made AS MATERIALIZED (
+            SELECT
+                *,
+                sha256(s.digest || sha256(convert_to(block_place(s.first_sequence, s.recorded_now) || s.text, 'UTF8')))
+                    AS new_digest
+            FROM sent AS s
+            WHERE s.each_key IS NULL OR (
+                NOT EXISTS (
+                    SELECT
+                    FROM idempotency AS i
+                    WHERE i.tournament_id = s.tournament_id AND i.idempotency_key = ANY (s.each_key)
+                )
+                AND (SELECT count(k) = count(DISTINCT k) FROM unnest(s.each_key) AS k)
+            )
+        ), entered AS (
+            INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, structure_sequence, log_bytes,
+                               append_id, personal, digest, text, created)
+                SELECT
+                    m.tournament_id, m.end_sequence, m.first_sequence, m.recorded_now,
+                    CASE WHEN m.structural THEN m.end_sequence
+                         ELSE coalesce(m.structure_sequence, m.last_sequence) END,
+                    m.log_bytes + octet_length(m.text)
+                        + coalesce(octet_length(replace(m.personals, chr(10), '')), 0),
+                    m.append_id, m.personals IS NOT NULL, m.new_digest, m.text,
+                    string_to_array(m.created, chr(10))::bigint[]
+                FROM made AS m
+        ), with_topics AS (
+            INSERT INTO topic (tournament_id, topic, sequence)
+                SELECT m.tournament_id, t.topic::bigint, m.last_sequence + e.n
+                FROM made AS m
+                CROSS JOIN LATERAL string_to_table(m.topics, chr(10)) WITH ORDINALITY AS e (topics, n)
+                CROSS JOIN LATERAL string_to_table(nullif(e.topics, ''), ' ') AS t (topic)
+                WHERE m.topics IS NOT NULL
+        ), with_personals AS (
+            INSERT INTO personal (tournament_id, sequence, competitor_id, text)
+                SELECT
+                    m.tournament_id, m.last_sequence + e.n, (e.line::json -> 3 ->> 'competitor_id')::bigint, e.personal
+                FROM made AS m
+                CROSS JOIN LATERAL unnest(
+                    string_to_array(m.text, chr(10)), string_to_array(m.personals, chr(10))
+                ) WITH ORDINALITY AS e (line, personal, n)
+                WHERE m.personals IS NOT NULL AND e.personal <> ''
+        ), with_keys AS (
+            INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
+                SELECT r.tournament_id, r.key, r.fingerprint, r.sequence
+                FROM (
+                    SELECT
+                        m.tournament_id, e.key, e.fingerprint::bytea AS fingerprint,
+                        m.first_sequence + sum(e.count) OVER (PARTITION BY m.n ORDER BY e.n) - e.count AS sequence
+                    FROM made AS m
+                    CROSS JOIN LATERAL unnest(
+                        m.each_key, string_to_array(m.fingerprints, chr(10), ''),
+                        string_to_array(m.event_counts, chr(10))::int[]
+                    ) WITH ORDINALITY AS e (key, fingerprint, count, n)
+                    WHERE m.each_key IS NOT NULL
+                ) AS r
+                WHERE r.key IS NOT NULL
+        )
+        SELECT m.n, m.first_sequence, m.end_sequence, m.recorded_now, m.digest, m.new_digest FROM made AS m
+    LOOP
+        n := v_block.n;
+        status := 'appended';
+        first_sequence := v_block.first_sequence;
+        last_sequence := v_block.end_sequence;
+        recorded_at := v_block.recorded_now;
+        previous_digest := v_block.digest;
+        digest := v_block.new_digest;
+        RETURN NEXT;
+        v_done := v_done || n;
+    END LOOP;
+    FOR i IN 1 .. cardinality(p_tournament_ids) LOOP
+        IF i <> ALL (v_done) THEN
+            RETURN QUERY SELECT i::bigint, r.* FROM append_block(
+                p_tournament_ids[i], p_append_ids[i], false, p_judged_at[i], p_judged_digests[i], p_structural[i],
+                p_exact[i], false, string_to_array(p_created[i], chr(10))::bigint[], p_refusals[i], p_unseen_bytes,
+                string_to_array(p_event_counts[i], chr(10))::int[],
+                CASE WHEN p_keys[i] IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(p_keys[i]::json)) END,
+                string_to_array(p_fingerprints[i], chr(10), '')::bytea[], p_texts[i],
+                string_to_array(p_topics[i], chr(10), ''), string_to_array(p_personals[i], chr(10), ''), p_within[i]
+            ) AS r;
+        END IF;
+    END LOOP;
 END
 $$;
 
@@ -606,7 +738,7 @@ $$;
 
 -- Enters a tournament in the registry and appends its first event. False if the slug is taken.
 CREATE FUNCTION open_tournament(
-    p_tournament_id bigint, p_slug text, p_name text, p_append_id uuid, p_actor bigint, p_kind text, p_body text
+    p_tournament_id bigint, p_slug text, p_name text, p_append_id uuid, p_text text
 ) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook, pg_temp AS $$
 BEGIN
@@ -618,14 +750,14 @@ BEGIN
     END IF;
     INSERT INTO append_lock (tournament_id) VALUES (p_tournament_id);
     PERFORM append_block(p_tournament_id, p_append_id, false, 0, NULL, true, false, true, NULL, 0, 0, NULL, NULL, NULL,
-                         ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body], NULL, NULL);
+                         p_text, NULL, NULL, NULL);
     RETURN true;
 END
 $$;
 
--- Inserts one block of a tournament from another database: every stored field of its events, of the block and of its
--- idempotency keys. Raises an exception if the block does not follow the one before it, or if its events and the digest
--- before it do not make p_digest.
+-- Inserts one block of a tournament from another database: every stored field of the block and of its idempotency keys.
+-- Raises an exception if the block does not follow the one before it, or if its text and the digest before it do not make
+-- p_digest.
 --
 -- It has the rights of the caller, because only the owner may insert. Nobody sees the tournament before the transaction
 -- enters it in the registry and commits (projections/verification/archives.py); nothing is appended meanwhile, because it
@@ -639,11 +771,10 @@ CREATE FUNCTION import_block(
     p_answers            bigint[],
     p_structure_sequence bigint,
     p_created            bigint[],
-    p_actors             bigint[],  -- per event, like the next four
-    p_kinds              text[],
-    p_keys               text[],    -- NULL: no event has one
-    p_bodies             text[],
-    p_personals          text[],    -- NULL: no event has anything in it
+    p_text               text,
+    p_topics             text[],    -- per event, as append_block has them, like the next one
+    p_personals          text[],
+    p_competitor_ids     bigint[],  -- per event: whose personal fields they are
     p_used_keys          text[],    -- per key that a request of the block used, like the next two
     p_fingerprints       bytea[],
     p_key_sequences      bigint[],
@@ -651,11 +782,9 @@ CREATE FUNCTION import_block(
 ) RETURNS void
 LANGUAGE plpgsql SET search_path = tallybook, pg_temp AS $$
 DECLARE
-    v_last   bigint := p_first_sequence + cardinality(p_bodies) - 1;
+    v_last   bigint := p_first_sequence + cardinality(string_to_array(p_text, chr(10))) - 1;
     v_before bytea;
     v_bytes  bigint := 0;
-    v_added  bigint;
-    v_text   bytea;
     v_digest bytea;
 BEGIN
     IF p_first_sequence = 1 THEN
@@ -664,26 +793,27 @@ BEGIN
         SELECT b.digest, b.log_bytes INTO v_before, v_bytes FROM block AS b
             WHERE b.tournament_id = p_tournament_id AND b.last_sequence = p_first_sequence - 1;
     END IF;
-    v_text := convert_to(block_text(p_first_sequence, (extract(epoch FROM p_recorded_at) * 1000000)::bigint,
-                                    p_actors, p_kinds, p_keys, p_bodies), 'UTF8');
-    v_digest := sha256(v_before || sha256(v_text));
+    v_digest := sha256(v_before || sha256(convert_to(block_place(p_first_sequence, p_recorded_at) || p_text, 'UTF8')));
     IF v_digest IS DISTINCT FROM p_digest THEN
         RAISE EXCEPTION 'the events from % to % do not make the digest %', p_first_sequence, v_last,
             encode(p_digest, 'hex') USING ERRCODE = 'check_violation';
     END IF;
-    INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal)
-        SELECT p_tournament_id, p_first_sequence + old.n - 1, p_recorded_at, old.actor, old.kind, old.key, old.body,
-            old.personal
-        FROM unnest(p_actors, p_kinds, p_keys, p_bodies, p_personals) WITH ORDINALITY
-            AS old (actor, kind, key, body, personal, n);
     INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
         SELECT p_tournament_id, used.key, used.fingerprint, used.sequence
         FROM unnest(p_used_keys, p_fingerprints, p_key_sequences) AS used (key, fingerprint, sequence);
-    v_added := length(v_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0);
-    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id,
-                       answers, structure_sequence, created, rules)
-        VALUES (p_tournament_id, v_last, p_first_sequence, p_recorded_at, v_digest, v_added, v_bytes + v_added,
-                p_append_id, p_answers, p_structure_sequence, p_created, p_rules);
+    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, structure_sequence, log_bytes,
+                       append_id, rules, personal, digest, text, answers, created)
+        VALUES (p_tournament_id, v_last, p_first_sequence, p_recorded_at, p_structure_sequence,
+                v_bytes + octet_length(p_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0),
+                p_append_id, p_rules, p_personals IS NOT NULL, v_digest, p_text, p_answers, p_created);
+    INSERT INTO topic (tournament_id, topic, sequence)
+        SELECT p_tournament_id, t.topic::bigint, p_first_sequence + e.n - 1
+        FROM unnest(p_topics) WITH ORDINALITY AS e (topics, n)
+        CROSS JOIN LATERAL string_to_table(e.topics, ' ') AS t (topic);
+    INSERT INTO personal (tournament_id, sequence, competitor_id, text)
+        SELECT p_tournament_id, p_first_sequence + e.n - 1, e.competitor_id, e.personal
+        FROM unnest(p_personals, p_competitor_ids) WITH ORDINALITY AS e (personal, competitor_id, n)
+        WHERE e.personal IS NOT NULL;
 END
 $$;
 
@@ -713,7 +843,7 @@ $$;
 
 GRANT USAGE ON SCHEMA tallybook TO tallybook_service;
 GRANT USAGE ON SEQUENCE resource_id TO tallybook_service;
-GRANT SELECT ON tournament, append_lock, event, block, head, idempotency, refusal, set_aside, deleted_tournament
-    TO tallybook_service;
-REVOKE EXECUTE ON FUNCTION append_block, refuse_keys, open_tournament, import_block FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION append_block, refuse_keys, open_tournament TO tallybook_service;
+GRANT SELECT ON tournament, append_lock, block, personal, topic, event, head, idempotency, refusal, set_aside,
+    deleted_tournament TO tallybook_service;
+REVOKE EXECUTE ON FUNCTION append_block, append_blocks, refuse_keys, open_tournament, import_block FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION append_block, append_blocks, refuse_keys, open_tournament TO tallybook_service;

@@ -5,9 +5,11 @@ from uuid import uuid4
 
 import asyncpg
 
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.events import Delta, PointsAdded
+from engine.domain.terms import OPERATOR, Sequence, TournamentId
+from engine.log import codec
 from tests.desks import Arena
-from tests.tampering import unguarded
+from tests.tampering import line_changed, tamper, unguarded
 
 POISONS: Final = {
     "unknown tag": ("Nonsense", "{}"),
@@ -41,34 +43,37 @@ async def append_text(
         """
         SELECT last_sequence
         FROM append_block(
-            $1, $2, true, $3, NULL, $4, false, true, NULL, 0, 0, NULL, NULL, NULL, ARRAY[0], ARRAY[$5], ARRAY[$6], NULL,
-            NULL
+            $1, $2, true, $3, NULL, $4, false, true, NULL, 0, 0, NULL, NULL, NULL, $5, $6, NULL, NULL
         )
         """,
         tournament_id,
         uuid4(),  # Citus may call the function twice
         judged_at,
         structural,
-        kind,
-        body,
+        codec.line_with(kind, OPERATOR, None, body),
+        topics_of(kind, body),
     )
     return sequence
 
 
+def topics_of(kind: str, body: str) -> list[str] | None:
+    """The topics of an event, as the service enters them."""
+    try:
+        topics = codec.topics_of(codec.decode(kind, body))
+    except codec.Undecodable:
+        return None
+    return [" ".join(map(str, topics))] if topics else None
+
+
 async def repair(owner: asyncpg.Connection, arena: Arena, sequence: Sequence, amount: int) -> None:
     """Makes an event one that adds points. (The chain does not verify any more; nobody asks it here.)"""
-    body = f'{{"ranking_id":{arena.ranking_id},"deltas":[[{arena.competitors[0]},{arena.unity_id},{amount}]]}}'
-    async with unguarded(owner):
-        await owner.execute(
-            "UPDATE event SET kind = 'PointsAdded', body = $3 WHERE tournament_id = $1 AND sequence = $2",
-            arena.tournament_id,
-            sequence,
-            body,
-        )
+    points = PointsAdded(ranking_id=arena.ranking_id, deltas=(Delta(arena.competitors[0], arena.unity_id, amount),))
+    await tamper(owner, line_changed(sequence, "$2"), arena.tournament_id, codec.line_of(points, OPERATOR))
 
 
 _CUT: Final = (
-    "DELETE FROM event WHERE tournament_id = $1 AND sequence > $2",
+    "DELETE FROM topic WHERE tournament_id = $1 AND sequence > $2",
+    "DELETE FROM personal WHERE tournament_id = $1 AND sequence > $2",
     "DELETE FROM block WHERE tournament_id = $1 AND last_sequence > $2",
     "DELETE FROM idempotency WHERE tournament_id = $1 AND sequence > $2",
 )

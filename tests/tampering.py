@@ -3,7 +3,7 @@
 `stage` is a tournament in which there is something of everything that can be tampered with.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -37,6 +37,35 @@ async def tamper(owner: asyncpg.Connection, statement: str, *arguments: object) 
     async with unguarded(owner):
         status = await owner.execute(statement, *arguments)
     assert not status.endswith(" 0"), f"nothing was changed by {statement}"
+
+
+def line_changed(sequence: int | str, change: str) -> str:
+    """SQL that makes the line of an event of tournament $1 what the expression `change` makes of `line`. `sequence` may
+    be a subquery."""
+    return f"""
+        UPDATE block AS b
+        SET text = (
+            SELECT string_agg(
+                CASE WHEN b.first_sequence + n - 1 = {sequence} THEN {change} ELSE line END, chr(10) ORDER BY n
+            )
+            FROM string_to_table(b.text, chr(10)) WITH ORDINALITY AS l (line, n)
+        )
+        WHERE tournament_id = $1 AND {sequence} BETWEEN first_sequence AND last_sequence
+    """
+
+
+def line_removed(sequence: int | str) -> str:
+    """SQL that takes the line of an event of tournament $1 out of its block, which has others. `sequence` may be a
+    subquery."""
+    return f"""
+        UPDATE block AS b
+        SET text = (
+            SELECT string_agg(line, chr(10) ORDER BY n)
+            FROM string_to_table(b.text, chr(10)) WITH ORDINALITY AS l (line, n)
+            WHERE b.first_sequence + n - 1 <> {sequence}
+        )
+        WHERE tournament_id = $1 AND {sequence} BETWEEN first_sequence AND last_sequence
+    """
 
 
 async def in_each_part(owner: asyncpg.Connection, table: str, statement: str) -> None:
@@ -134,36 +163,27 @@ async def keep_snapshot(connection: asyncpg.Connection, tournament_id: Tournamen
 
 # ── The chain ───────────────────────────────────────────────────────────────────────────────────────────
 
-_REPLACE: Final = """
-    UPDATE block
-    SET digest = $3, bytes = $4, log_bytes = $5
-    WHERE tournament_id = $1 AND last_sequence = $2
-"""
 _BLOCKS: Final = """
-    SELECT first_sequence, last_sequence, recorded_at
-    FROM block
+    SELECT first_sequence, last_sequence, recorded_at, text, (
+        SELECT coalesce(sum(octet_length(p.text)), 0)::bigint
+        FROM personal AS p
+        WHERE p.tournament_id = $1 AND p.sequence BETWEEN b.first_sequence AND b.last_sequence
+    )
+    FROM block AS b
     WHERE tournament_id = $1
     ORDER BY last_sequence
 """
-_EVENTS: Final = """
-    SELECT actor, kind, idempotency_key, body, coalesce(octet_length(personal), 0)
-    FROM event
-    WHERE tournament_id = $1 AND sequence BETWEEN $2 AND $3
-    ORDER BY sequence
-"""
+_REPLACE: Final = "UPDATE block SET digest = $3, log_bytes = $4 WHERE tournament_id = $1 AND last_sequence = $2"
 
 
 async def rechain(owner: asyncpg.Connection, tournament_id: TournamentId) -> Head:
-    """Makes every digest that of the events which are there now: what a thorough forger does."""
+    """Makes every digest and length that of the text which is there now: what a thorough forger does."""
     known, last, size = digest.genesis(tournament_id), Sequence(0), 0
     async with unguarded(owner):
-        for first, last, recorded_at in await owner.fetch(_BLOCKS, tournament_id):
-            rows: Iterable[asyncpg.Record] = await owner.fetch(_EVENTS, tournament_id, first, last)
-            actors, kinds, keys, bodies, sizes = zip(*rows, strict=True)
-            text = digest.block_text(first, recorded_at, actors, kinds, keys, bodies)
-            known, added = digest.chain(known, text), len(text) + sum(sizes)
-            size += added
-            await owner.execute(_REPLACE, tournament_id, last, known, added, size)
+        for first, last, recorded_at, text, personal in await owner.fetch(_BLOCKS, tournament_id):
+            known = digest.chain(known, digest.block_text(first, recorded_at, text))
+            size += len(text.encode()) + personal
+            await owner.execute(_REPLACE, tournament_id, last, known, size)
     return Head(last, known)
 
 

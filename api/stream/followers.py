@@ -246,7 +246,7 @@ class Follower:
     async def erased_beyond(self, position: Sequence) -> list[CompetitorId]:
         """The competitors whose erasures the log has beyond `position`. Raises DatabaseUnavailable."""
         async with self.node.readers, self.node.database.connection() as connection:
-            return await reading.erased_since(connection, self.live.tournament_id, position)
+            return list(await reading.erased_since(connection, self.live.tournament_id, position))
 
     async def next_frames(self, after: Head, upto: Sequence) -> list[Frame]:
         """A chunk of the events that follow `after`, for a listener that is behind: from the ring if they are there,

@@ -17,7 +17,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -80,7 +80,6 @@ class Stored(Struct, frozen=True):
     actor: int
     kind: str
     key: str | None
-    text: str
     body: Any
 
     @property
@@ -100,18 +99,13 @@ class Log(Struct, frozen=True):
     checkpoint: int
 
 
-_EVENTS: Final = """
-    SELECT sequence, recorded_at, actor, kind, idempotency_key, body, personal
-    FROM event
-    WHERE tournament_id = $1
-    ORDER BY sequence
-"""
 _BLOCKS: Final = """
-    SELECT first_sequence, last_sequence, recorded_at, digest
+    SELECT first_sequence, last_sequence, recorded_at, digest, text
     FROM block
     WHERE tournament_id = $1
     ORDER BY last_sequence
 """
+_PERSONAL: Final = "SELECT sequence, text FROM personal WHERE tournament_id = $1"
 _KEYS: Final = "SELECT idempotency_key, sequence FROM idempotency WHERE tournament_id = $1"
 _HEAD: Final = "SELECT sequence, digest, recorded_at FROM head WHERE tournament_id = $1"
 _CHECKPOINT: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1"
@@ -128,18 +122,24 @@ async def read_log(owner: asyncpg.Connection, arena: Arena) -> Log:
     async with owner.transaction(isolation="repeatable_read", readonly=True):
         t = arena.tournament_id
         rows = await owner.fetch(_STANDING, t)
+        blocks = [dict(row) for row in await owner.fetch(_BLOCKS, t)]
         return Log(
             arena,
-            [
-                Stored(*row, body, json.loads(codec.join(body, personal)))
-                for *row, body, personal in await owner.fetch(_EVENTS, t)
-            ],
-            [dict(row) for row in await owner.fetch(_BLOCKS, t)],
+            list(_events(blocks, dict(map(tuple, await owner.fetch(_PERSONAL, t))))),
+            blocks,
             dict(await owner.fetchrow(_HEAD, t)),
             dict(map(tuple, await owner.fetch(_KEYS, t))),
             _shown_in_tables(rows, arena),
             await owner.fetchval(_CHECKPOINT, t) or 0,
         )
+
+
+def _events(blocks: list[Any], personal: dict[int, str]) -> Iterator[Stored]:
+    """What the lines of the blocks say."""
+    for block in blocks:
+        for sequence, line in enumerate(block["text"].split("\n"), block["first_sequence"]):
+            kind, actor, key, body = json.loads(codec.join_line(line, personal.get(sequence)))
+            yield Stored(sequence, block["recorded_at"], actor, kind, key, body)
 
 
 def _shown_in_tables(rows: list[Any], arena: Arena) -> Shown | None:
@@ -359,7 +359,7 @@ def _check_invented(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) ->
         for event in log.events:
             mark = _mark(event)
             if mark is not None:
-                verdicts.look("I3", (place, mark) in marks, f"nobody asked for event {event.sequence}: {event.text}")
+                verdicts.look("I3", (place, mark) in marks, f"nobody asked for event {event.sequence}: {event.body}")
                 if mark in elsewhere:
                     right = place in elsewhere[mark]
                     verdicts.look("I11", right, f"event {event.sequence} was asked for in {elsewhere[mark]}: {mark}")
@@ -533,19 +533,12 @@ def _check_chain(verdicts: Verdicts, log: Log, heads: Iterable[Head]) -> None:
     at = {0: chain}
     last = 0
     for block in log.blocks:
-        events = log.events[block["first_sequence"] - 1 : block["last_sequence"]]
-        if block["first_sequence"] != last + 1 or not events:
+        lines = block["text"].split("\n")
+        if block["first_sequence"] != last + 1 or block["last_sequence"] != last + len(lines):
             verdicts.look("I8", False, f"no block follows {last}")
             return
         last = block["last_sequence"]
-        text = digest.block_text(
-            Sequence(block["first_sequence"]),
-            events[0].recorded_at,
-            [event.actor for event in events],  # type: ignore[misc]
-            [event.kind for event in events],
-            [event.key for event in events],
-            [event.text for event in events],
-        )
+        text = digest.block_text(Sequence(block["first_sequence"]), block["recorded_at"], block["text"])
         chain = at[last] = digest.chain(chain, text)
         verdicts.look("I8", chain == block["digest"], f"the block that ends in {last} is not what its digest says")
     verdicts.look(

@@ -243,5 +243,5 @@ async def planted(trial: Trial) -> str:
         forms = forms_of(one.names[1])
         found = {place async for place, text in _places(stage, [one]) if found_in(text, forms)}
         told = [found_in(text, forms) async for _, text in _streams(stage)]
-    wanted = {"event", "competitor", "competitors.json", f"competitors/{one.competitor_id}/export.json"}
+    wanted = {"personal", "competitor", "competitors.json", f"competitors/{one.competitor_id}/export.json"}
     return f"found in {len(found)} places" if all(told) and wanted <= found else ""

@@ -157,8 +157,16 @@ _FOREIGN: Final = """
     SELECT last_sequence
     FROM append_block(
         $1, gen_random_uuid(), true, (SELECT sequence FROM head WHERE tournament_id = $1), NULL, false, false, true,
-        NULL, 0, 0, NULL, NULL, NULL, ARRAY[0], ARRAY['CompetitorRegistered'], ARRAY[$2], NULL, NULL
+        NULL, 0, 0, NULL, NULL, NULL, $2, NULL, NULL, NULL
     )
+"""
+
+
+_FOLLOWING: Final = """
+    SELECT generate_series(greatest(first_sequence, $1 + 1), last_sequence) AS id
+    FROM block
+    WHERE last_sequence > $1 AND tournament_id = $2
+    ORDER BY id
 """
 
 
@@ -183,17 +191,15 @@ async def out_of_order(trial: Trial) -> None:
     async with trial.stage(tournaments=1) as stage:
         tournament_id = stage.arenas[0].tournament_id
         stop, seen = asyncio.Event(), [list[int](), list[int]()]
-        query = "SELECT sequence AS id FROM event WHERE sequence > $1 AND tournament_id = $2 ORDER BY sequence"
-        readers = [asyncio.create_task(_readers(stage, s, stop, query, tournament_id)) for s in seen]
+        readers = [asyncio.create_task(_readers(stage, s, stop, _FOLLOWING, tournament_id)) for s in seen]
 
         async def write(n: int) -> None:
             async with stage.cluster.owner() as owner:
                 for m in range(trial.times(100, least=10)):
                     async with owner.transaction():
-                        body = json.dumps(
-                            {"competitor_id": 900_000_000 + n * 10_000 + m, "name": "Foreign"}, separators=(",", ":")
-                        )
-                        await owner.fetchval(_FOREIGN, tournament_id, body)
+                        body = {"competitor_id": 900_000_000 + n * 10_000 + m, "name": "Foreign"}
+                        line = json.dumps(["CompetitorRegistered", 0, None, body], separators=(",", ":"))
+                        await owner.fetchval(_FOREIGN, tournament_id, line)
                         await asyncio.sleep(trial.random.uniform(0, 0.02))
 
         async with stage.load(pause_seconds=0.005):
@@ -261,10 +267,10 @@ async def changed_delta(trial: Trial) -> str:
             await asyncio.sleep(0.5)
         await stage.settled()
         async with stage.cluster.owner() as owner:
-            await owner.execute("ALTER TABLE event DISABLE TRIGGER only_erased")
+            await owner.execute("ALTER TABLE block DISABLE TRIGGER append_only")
             await owner.execute(
-                "UPDATE event SET body = replace(body, '\"deltas\":[[', '\"deltas\": [[') WHERE sequence = "
-                "(SELECT max(sequence) FROM event WHERE kind = 'PointsAdded')"
+                "UPDATE block SET text = replace(text, '\"deltas\":[[', '\"deltas\": [[') WHERE last_sequence = "
+                "(SELECT max(last_sequence) FROM block WHERE text ~ '^\\[\"PointsAdded\"')"
             )
         wrong = (await stage.judged()).wrong
         faults = wrong.pop("I8", [])  # and now as if nobody checked the chain

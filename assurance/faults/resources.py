@@ -175,7 +175,7 @@ async def pool_exhausted(trial: Trial) -> None:
     async with trial.stage() as stage:
         for statement, arguments in (
             (HOLD_HEAD, (stage.arenas[0].tournament_id,)),
-            ("LOCK TABLE event, block, append_lock IN ACCESS EXCLUSIVE MODE", ()),
+            ("LOCK TABLE block, append_lock IN ACCESS EXCLUSIVE MODE", ()),
         ):
             since = time.monotonic()
             async with stage.load(clients=30):
@@ -502,7 +502,7 @@ async def _unfenced(trial: Trial) -> None:
 
 
 _TABLES: Final = (
-    *("event", "block", "append_lock", "refusal", "idempotency"),
+    *("block", "topic", "personal", "append_lock", "refusal", "idempotency"),
     *("checkpoint", "total", "unity", "competitor"),
 )
 
@@ -520,7 +520,7 @@ async def ddl(trial: Trial) -> None:
             for n in range(trial.times(8, least=2)):
                 for table in _TABLES:
                     await stage.cluster.execute(f"ALTER TABLE {table} ADD COLUMN extra_{n} int")
-                await stage.cluster.execute(f"CREATE INDEX CONCURRENTLY extra_{n} ON event (recorded_at)")
+                await stage.cluster.execute(f"CREATE INDEX CONCURRENTLY extra_{n} ON block (recorded_at)")
                 await stage.cluster.execute(f"DROP INDEX CONCURRENTLY extra_{n}")
                 for table in _TABLES:
                     await stage.cluster.execute(f"ALTER TABLE {table} DROP COLUMN extra_{n}")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import Final
 
-from assurance.mutants.places import FUNCTION, Mutant, mutant
+from assurance.mutants.places import FUNCTIONS, Mutant, begin_of, mutant
 
 _COMPARISONS: Final[dict[type[ast.cmpop], tuple[str, ...]]] = {
     ast.Lt: ("<=", ">="),
@@ -278,7 +278,9 @@ def sql_mutants(source: str, file: str, start: int, end: int) -> Iterator[Mutant
 
 
 def function_mutants(source: str, file: str) -> list[Mutant]:
-    """Every mutant of the body of the append function, in the order of its text."""
-    begins = source.index("$$", source.index(FUNCTION)) + 2
-    found = sql_mutants(source, file, begins, source.index("$$", begins))
+    """Every mutant of the bodies of the append functions, in the order of their text."""
+    found: list[Mutant] = []
+    for function in FUNCTIONS:
+        begins = source.index("$$", source.index(begin_of(function))) + 2
+        found += sql_mutants(source, file, begins, source.index("$$", begins))
     return sorted(found, key=lambda made: (made.start, made.end))

@@ -6,6 +6,7 @@ calls one of them equivalent says it of both.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ CORE: Final = (
     "engine/log/tails.py",
     "engine/log/undecoded.py",
     "engine/log/reading.py",
+    "engine/log/rows.py",
     "engine/log/appender.py",
     "api/desk/case.py",
     "api/desk/docket.py",
@@ -72,11 +74,11 @@ CORE: Final = (
     "api/interface/access.py",
     "api/interface/handlers.py",
 )
-"""The modules of the core. The function that appends, in the migrations, belongs to it as well."""
+"""The modules of the core. The functions that append, in the migrations, belong to it as well."""
 APPENDING: Final = "engine/log/appending.py"
-"""The module whose function `append` calls that one."""
+"""The module whose function `append` calls those."""
 
-FUNCTION: Final = "FUNCTION append_block("
+FUNCTIONS: Final = ("append_block", "append_blocks")
 """The core among the migrations."""
 
 
@@ -108,7 +110,9 @@ def mutant(source: str, file: str, operator: str, start: int, end: int, text: st
     ends = len(source) if ends < 0 else ends
     return Mutant(
         file=file,
-        within=_function(source, start) if file.endswith(".py") else FUNCTION.split()[1].rstrip("("),
+        within=_function(source, start)
+        if file.endswith(".py")
+        else "".join(_SQL_FUNCTION.findall(source, 0, start)[-1:]),
         operator=operator,
         line=source.count("\n", 0, start) + 1,
         code=_one_line(source[begins:ends]),
@@ -121,10 +125,22 @@ def mutant(source: str, file: str, operator: str, start: int, end: int, text: st
 
 
 def core() -> Iterator[str]:
-    """Every file of the core. Of the migrations it is the last one that writes the append function."""
+    """Every file of the core. Of the migrations it is the last one that writes the append functions."""
     yield from CORE
-    writing = [path for path in sorted((ROOT / "migrations").glob("*.sql")) if FUNCTION in path.read_text("utf-8")]
-    yield writing[-1].relative_to(ROOT).as_posix()
+    files = [
+        path
+        for path in sorted((ROOT / "migrations").glob("*.sql"))
+        if begin_of(FUNCTIONS[0]) in path.read_text("utf-8")
+    ]
+    yield files[-1].relative_to(ROOT).as_posix()
+
+
+def begin_of(function: str) -> str:
+    """What a migration begins the function with."""
+    return f"FUNCTION {function}("
+
+
+_SQL_FUNCTION: Final = re.compile(r"FUNCTION (\w+)\(")
 
 
 def _function(source: str, at: int) -> str:

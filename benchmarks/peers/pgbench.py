@@ -1,7 +1,7 @@
 """pgbench with the product's append function: the rate of PostgreSQL without Python on the other side.
 
 One client repeatedly calls `append_block` for one tournament, with the same number of one-delta events in a block as in
-the product. The arrays are built in the statement, because pgbench cannot send any; the figure includes that.
+the product. Their text is built in the statement, because pgbench cannot send it; the figure includes that.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from benchmarks.world import Tournament
 _STATEMENT: Final = """
 SELECT status
 FROM (
-    SELECT array_agg(0::bigint) AS actors, array_agg('PointsAdded'::text) AS kinds,
-        array_agg(format('{{"ranking_id":%s,"deltas":[[%s,%s,%s]]}}', {ranking_id}, {competitor_id}, {unity_id}, n))
-            AS bodies
+    SELECT string_agg(format(
+        '["PointsAdded",0,null,{{"ranking_id":%s,"deltas":[[%s,%s,%s]]}}]', {ranking_id}, {competitor_id}, {unity_id}, n
+    ), chr(10)) AS text
     FROM generate_series(1, {size}) AS n
 ) AS new,
 head,
 LATERAL append_block({tournament_id}, gen_random_uuid(), false, head.sequence, head.digest, false, false, false, NULL,
-    0, 0, NULL, NULL, NULL, new.actors, new.kinds, new.bodies, NULL, NULL)
+    0, 0, NULL, NULL, NULL, new.text, NULL, NULL, NULL)
 WHERE head.tournament_id = {tournament_id};
 """
 

@@ -1,8 +1,8 @@
-"""Raw PostgreSQL, writing: `COPY` of the rows that the product appended, into a table like the product's.
+"""Raw PostgreSQL, writing: `COPY` of the events that the product appended, a row each.
 
-The table has the same columns and primary key. The rows are the same, in the same order and in commits of the same
-size, over one connection; no function, no chain, no block, no head. They are in memory beforehand. Figure: events a
-second.
+The table has the columns, primary key and indexes of `peers/rows.py`. The events are the same, in the same order and in
+commits of the same size, over one connection; no function, no chain, no block, no head. They are in memory beforehand.
+Figure: events a second.
 """
 
 from typing import Final
@@ -11,6 +11,7 @@ import asyncpg
 import uvloop
 from msgspec import Struct
 
+from benchmarks.peers.rows import CREATE_EVENTS
 from benchmarks.service import OWNER_SETTINGS
 from benchmarks.trials import Stopwatch, say, told
 
@@ -23,7 +24,7 @@ _ROWS: Final = """
     ORDER BY sequence
 """
 _DROP: Final = "DROP TABLE IF EXISTS public.copied"
-_CREATE: Final = "CREATE TABLE public.copied (LIKE tallybook.event INCLUDING ALL)"
+_CREATE: Final = CREATE_EVENTS.format("public.copied")
 
 
 class Settings(Struct, frozen=True, kw_only=True):

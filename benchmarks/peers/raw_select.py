@@ -1,5 +1,5 @@
-"""Raw PostgreSQL, reading: only a plain `SELECT`, through asyncpg, of the rows that a replay reads; or, with `blocks`,
-of those that a verification reads, which are events and blocks.
+"""Raw PostgreSQL, reading: only a plain `SELECT`, through asyncpg, of the events that a replay reads, a row each; or,
+with `blocks`, of those and their blocks, as a verification reads them. The rows are those of `peers/rows.py`.
 
 It reads ROWS_PER_SELECT rows at a time, because nobody holds a whole log in memory at once. Figure: events a second.
 """
@@ -10,19 +10,20 @@ import asyncpg
 import uvloop
 from msgspec import Struct
 
+from benchmarks.peers.rows import BLOCKS, EVENTS, fill
 from benchmarks.service import OWNER_SETTINGS
 from benchmarks.trials import Stopwatch, say, told
 
 ROWS_PER_SELECT: Final = 100_000
-_ROWS: Final = """
+_ROWS: Final = f"""
     SELECT sequence, recorded_at, actor, kind, idempotency_key, body
-    FROM event
+    FROM {EVENTS}
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
     ORDER BY sequence
 """
-_BLOCKS: Final = """
+_BLOCKS: Final = f"""
     SELECT first_sequence, last_sequence, recorded_at, digest, bytes
-    FROM block
+    FROM {BLOCKS}
     WHERE tournament_id = $1 AND last_sequence > $2 AND last_sequence <= $3
     ORDER BY last_sequence
 """
@@ -36,6 +37,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 async def run(settings: Settings) -> None:
     connection = await asyncpg.connect(settings.database, server_settings=OWNER_SETTINGS)
+    await fill(connection, settings.tournament_id)
     await connection.fetch(_ROWS, settings.tournament_id, 0, 1)
     stopwatch = Stopwatch()
     read = 0

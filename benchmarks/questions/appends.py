@@ -1,7 +1,7 @@
 """Question 10: how many events does `engine.log` append in a second, without HTTP, folds or worker?
 
-10a, 10b: one-delta events of one tournament, 256 in a commit (`trials/append.py`), against `COPY` of the rows that were
-appended, in commits of the same size (`peers/raw_copy.py`), and against the event store of the library `eventsourcing`
+10a, 10b: one-delta events of one tournament, 256 in a commit (`trials/append.py`), against `COPY` of a row for each of
+them, in commits of the same size (`peers/raw_copy.py`), and against the event store of the library `eventsourcing`
 with the same events, in commits of the same size (`peers/eventsourcing_library.py`). For comparison, the library's
 recorder alone, and pgbench calling the append function.
 

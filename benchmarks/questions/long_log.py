@@ -3,8 +3,8 @@
 One tournament of 20 competitors with a million one-delta events in blocks of 64, as a load of 64 connections leaves
 them. All rows that are read are in the memory of the operating system.
 
-11: a full replay, without tables: read, decode, fold (`trials/replay.py`), against a plain `SELECT` of the same rows
-through asyncpg, made into Python objects and thrown away (`peers/raw_select.py`). Events a second.
+11: a full replay, without tables: read, decode, fold (`trials/replay.py`), against a plain `SELECT` of the same events
+in rows, through asyncpg, made into Python objects and thrown away (`peers/raw_select.py`). Events a second.
 
 15: the tables are brought up to date. Then the first answer of this tournament in a process that does not have it in
 memory is compared with that of a tournament of the same size with 1,000 events (`trials/cold_start.py`).

@@ -3,9 +3,10 @@
 One tournament of 20 competitors with a million one-delta events in blocks of 64, as a load of 64 connections leaves
 them, and its tables. All rows that are read are in the memory of the operating system.
 
-`all_tournaments.verify_all` (`trials/verify.py`) against a plain `SELECT` of the same rows, events and blocks, through
-asyncpg, made into Python objects and thrown away (`peers/raw_select.py`). Events a second. 18b: the same with a block
-for each event, as lone requests leave them. The memory of both is measured too; it must not depend on the log's length.
+`all_tournaments.verify_all` (`trials/verify.py`) against a plain `SELECT` of the same events and blocks in rows,
+through asyncpg, made into Python objects and thrown away (`peers/raw_select.py`). Events a second. 18b: the same with a
+block for each event, as lone requests leave them. The memory of both is measured too; it must not depend on the log's
+length.
 """
 
 from functools import partial

@@ -58,9 +58,9 @@ TOTALS: Final = 1_000_003
 SEED: Final = 19
 
 _OPEN: Final = """
-    SELECT open_tournament(t.tournament_id, t.slug, t.name, t.append_id, $5, $6, t.body)
+    SELECT open_tournament(t.tournament_id, t.slug, t.name, t.append_id, t.line)
     FROM unnest($1::bigint[], $2::text[], $2::text[], $3::uuid[], $4::text[]) AS t (
-        tournament_id, slug, name, append_id, body
+        tournament_id, slug, name, append_id, line
     )
 """
 _DIGEST: Final = bytes(32)
@@ -206,9 +206,8 @@ async def _others(connection: asyncpg.Connection, count: int, competitor_id: Com
     """Opens `count` tournaments, the first with one competitor; returns the path of that."""
     for names in chunks((f"other-{n}" for n in range(1, count + 1)), TOURNAMENTS_AT_ONCE):
         ids = [registry.new_tournament_id() for _ in names]
-        encoded = [codec.encode(TournamentOpened(name=name, slug=name)) for name in names]
-        bodies = [body for _, body in encoded]
-        await connection.execute(_OPEN, ids, names, [uuid4() for _ in names], bodies, OPERATOR, encoded[0][0])
+        lines = [codec.line_of(TournamentOpened(name=name, slug=name), OPERATOR) for name in names]
+        await connection.execute(_OPEN, ids, names, [uuid4() for _ in names], lines)
     first = await registry.tournament_named(connection, "other-1")
     assert first is not None
     beside = Tournament(

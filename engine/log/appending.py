@@ -23,6 +23,7 @@ import msgspec
 from asyncpg import Connection, InterfaceError
 from msgspec import Struct, field
 
+from engine.database.distribution import is_distributed
 from engine.database.pool import casts_doubt
 from engine.domain.events import Event, Recorded
 from engine.domain.terms import OPERATION_BYTES, ActorId, Sequence, TournamentId
@@ -30,84 +31,92 @@ from engine.log import codec
 from engine.process import failpoints
 from engine.process.tracing import RequestSpan
 
-# Each column is one text: chr(30) separates blocks, and within a block line feeds separate events. No number, tag or
-# JSON text contains either. Arrays, or one statement per block, would take the driver many times as long.
+# Each column is one text: chr(30) separates blocks, and within a block line feeds separate events. No number or JSON
+# text contains either. Arrays, or one statement per block, would take the driver many times as long.
+_COLUMNS: Final = """
+            string_to_array($1, chr(30))::bigint[],
+            string_to_array($2, chr(30))::uuid[],
+            string_to_array($3, chr(30))::bigint[],
+            string_to_array($4, chr(30), '')::bytea[],
+            string_to_array($5, chr(30))::boolean[],
+            string_to_array($6, chr(30))::boolean[],
+            string_to_array($7, chr(30), ''),
+            string_to_array($8, chr(30))::bigint[],
+            string_to_array($9, chr(30), ''),
+            string_to_array($10, chr(30), ''),
+            string_to_array($11, chr(30), ''),
+            string_to_array($12, chr(30)),
+            string_to_array($13, chr(30), ''),
+            string_to_array($14, chr(30), ''),
+            string_to_array($15, chr(30), '')::tstzrange[]"""
 # The name stands first because pg_stat_activity shows the first thousand characters.
-_APPEND: Final = """
+_APPEND: Final = f"""
     SELECT /* append_block */
         r.status, r.first_sequence, r.last_sequence, r.recorded_at, r.previous_digest, r.digest, r.answers, r.unseen
     FROM
-        unnest(
-            string_to_array($3, chr(30))::bigint[],
-            string_to_array($4, chr(30))::uuid[],
-            string_to_array($5, chr(30))::bigint[],
-            string_to_array($6, chr(30), '')::bytea[],
-            string_to_array($7, chr(30))::boolean[],
-            string_to_array($8, chr(30))::boolean[],
-            string_to_array($9, chr(30), ''),
-            string_to_array($10, chr(30))::bigint[],
-            string_to_array($11, chr(30), ''),
-            string_to_array($12, chr(30), ''),
-            string_to_array($13, chr(30), ''),
-            string_to_array($14, chr(30)),
-            string_to_array($15, chr(30)),
-            string_to_array($16, chr(30)),
-            string_to_array($17, chr(30), ''),
-            string_to_array($18, chr(30), '')::tstzrange[]
+        unnest({_COLUMNS}
         ) WITH ORDINALITY AS b (
             tournament_id, append_id, judged_at, judged_digest, structural, exact, created, refusals, event_counts,
-            keys, fingerprints, actors, kinds, bodies, personals, within, n
+            keys, fingerprints, text, topics, personals, within, n
         ),
         append_block(
             b.tournament_id,
             b.append_id,
-            $2,
+            $18,
             b.judged_at,
             b.judged_digest,
             b.structural,
             b.exact,
-            $1,
+            $17,
             string_to_array(b.created, chr(10))::bigint[],
             b.refusals,
-            $19,
+            $16,
             string_to_array(b.event_counts, chr(10))::int[],
             CASE WHEN b.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(b.keys::json)) END,
             string_to_array(b.fingerprints, chr(10), '')::bytea[],
-            string_to_array(b.actors, chr(10))::bigint[],
-            string_to_array(b.kinds, chr(10)),
-            string_to_array(b.bodies, chr(10)),
+            b.text,
+            string_to_array(b.topics, chr(10), ''),
             string_to_array(b.personals, chr(10), ''),
             b.within
         ) AS r
     ORDER BY b.n
-"""
+"""  # noqa: S608 # written down above
+_APPEND_SET: Final = f"""
+    SELECT /* append_blocks */
+        status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers, unseen
+    FROM append_blocks({_COLUMNS},
+            $16
+    )
+    ORDER BY n
+"""  # noqa: S608 # written down above
 # A single block costs the server less than an array of one. On a distributed database the whole call goes to the node
 # of its tournament: the function is all that is asked, and no argument is a subquery.
 _APPEND_ONE: Final = """
     SELECT /* append_block */
         status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers, unseen
     FROM append_block(
+        $1::text::bigint,
+        $2::text::uuid,
+        $18,
         $3::text::bigint,
-        $4::text::uuid,
-        $2,
-        $5::text::bigint,
-        nullif($6::text, '')::bytea,
-        $7::text::boolean,
-        $8::text::boolean,
-        $1,
-        string_to_array(nullif($9::text, ''), chr(10))::bigint[],
-        $10::text::bigint,
-        $19,
-        string_to_array(nullif($11::text, ''), chr(10))::int[],
-        $12::text[],
-        string_to_array(nullif($13::text, ''), chr(10), '')::bytea[],
-        string_to_array($14, chr(10))::bigint[],
-        string_to_array($15, chr(10)),
-        string_to_array($16, chr(10)),
-        string_to_array(nullif($17::text, ''), chr(10), ''),
-        nullif($18::text, '')::tstzrange
+        nullif($4::text, '')::bytea,
+        $5::text::boolean,
+        $6::text::boolean,
+        $17,
+        string_to_array(nullif($7::text, ''), chr(10))::bigint[],
+        $8::text::bigint,
+        $16,
+        string_to_array(nullif($9::text, ''), chr(10))::int[],
+        $10::text[],
+        string_to_array(nullif($11::text, ''), chr(10), '')::bytea[],
+        $12,
+        string_to_array(nullif($13::text, ''), chr(10), ''),
+        string_to_array(nullif($14::text, ''), chr(10), ''),
+        nullif($15::text, '')::tstzrange
     )
 """
+SET_MIN: Final = 4
+"""A commit of fewer blocks costs the server less if each is appended by itself."""
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
 _REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
 
@@ -168,9 +177,8 @@ class Block(Struct, frozen=True, kw_only=True):
 
 
 class Unseen(Struct, frozen=True):
-    """The blocks that landed between where a block was judged and the log's head at the append, as `text`: that of each
-    (see `digest.block_text`), one a line; where personal fields are stored next to bodies, a tab and a JSON array of
-    them follow. `digest`: what their chain leads to. `unseen_tail` reads it."""
+    """The blocks that landed between where a block was judged and the log's head at the append, as `text`: see `unseen`
+    at the function `append_block`. `digest`: what their chain leads to. `unseen_tail` reads it."""
 
     text: str
     digest: bytes
@@ -277,10 +285,13 @@ async def _append(
 ) -> list[Appended | OvertakenBy | Passed | NotAppended]:
     failpoints.reached_next(failpoints.Point.APPEND_SENT)
     if len(blocks) == 1:
-        rows = await connection.fetch(_APPEND_ONE, wait, again, *_row(blocks[0]), unseen_bytes)
+        rows = await connection.fetch(_APPEND_ONE, *_row(blocks[0]), unseen_bytes, wait, again)
     else:
         columns = map("\x1e".join, zip(*map(_part, blocks), strict=True))
-        rows = await connection.fetch(_APPEND, wait, again, *columns, unseen_bytes)
+        if len(blocks) < SET_MIN or wait or again or is_distributed(connection):
+            rows = await connection.fetch(_APPEND, *columns, unseen_bytes, wait, again)
+        else:
+            rows = await connection.fetch(_APPEND_SET, *columns, unseen_bytes)
     return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
 
 
@@ -334,28 +345,32 @@ def _row(block: Block) -> list[Any]:
     """The parameters of _APPEND_ONE for the block: texts, except the idempotency keys at _KEYS, which are a list or
     None."""
     requests = block.requests
-    events: list[Event] = []
-    actors: list[str] = []
+    entries: list[codec.LogEntry] = []
     created: list[str] = []
-    keys: list[str | None] = []
-    structural = False
+    topics: list[tuple[int, ...]] = []
+    structural = keyed = False
     for request in requests:
-        keys.append(request.idempotency_key)
+        key = request.idempotency_key
+        if key is not None:
+            keyed = True
         for event in request.events:
-            events.append(event)
-            actors.append(str(request.actor))
+            entries.append(codec.ENTRIES[type(event)](request.actor, key, event))
+            topics.append(codec.topics_of(event))
             if event.structural:  # only the last request may be
                 structural = True
             if event.creates:
                 created += [str(getattr(event, name)) for name in event.creates]
-    kinds, bodies = codec.encode_lines(events)
     counts = fingerprints = personals = ids = ""
     if structural or created:  # no other event has personal fields
         ids = "\n".join(created)
-        bodies, personals = codec.part_lines(events, bodies, new_salts(len(events)))
+        text, parted = codec.parted_lines(entries, new_salts(len(entries)))
+        personals = "\n".join(parted) if any(parted) else ""
+    else:
+        text = codec.lines_of(entries)
     refusals = "0"
-    keyed = keys.count(None) < len(keys)
+    used = None
     if keyed:
+        used = [request.idempotency_key for request in requests]
         refusals = str(min([request.refusals for request in requests if request.idempotency_key is not None]))
         counts = "\n".join([str(len(request.events)) for request in requests])
         fingerprints = "\n".join(map(_fingerprint, requests))
@@ -365,15 +380,14 @@ def _row(block: Block) -> list[Any]:
         str(block.judged_at),
         "" if block.judged_digest is None else rf"\x{block.judged_digest.hex()}",
         "t" if structural else "f",
-        "t" if requests[0].exact or events[0].exact else "f",
+        "t" if requests[0].exact or requests[0].events[0].exact else "f",
         ids,
         refusals,
         counts,
-        keys if keyed else None,
+        used,
         fingerprints,
-        "\n".join(actors),
-        "\n".join(kinds),
-        bodies,
+        text,
+        "\n".join([" ".join(map(str, each)) for each in topics]) if any(topics) else "",
         personals,
         "" if block.within is None else _range(*block.within),
     ]

@@ -21,8 +21,8 @@ from msgspec import Meta, Struct
 
 from engine.domain.errors import LogDisproved, Unreadable
 from engine.domain.terms import ID_MAX, Sequence, TournamentId
-from engine.log import digest
-from engine.log.digest import EventColumns, columns_of
+from engine.log import codec, digest
+from engine.log.codec import BlockContent, content_of
 
 ARCHIVE_FORMAT: Final = "tallybook archive 1"
 ARCHIVE_LINE_BYTES_MAX: Final = 1 << 30
@@ -54,8 +54,8 @@ class UsedKey(Struct, frozen=True, array_like=True):
 
 
 class ArchivedBlock(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A block as it is stored; `events` is its text. `personals`: the personal fields of its events, in their order,
-    as they are stored next to the bodies; None: no event has any."""
+    """A block as it is stored; `text` is what its digest covers. `personals`: the personal fields of its events, in
+    their order, as they are stored next to the block; None: no event has any."""
 
     last_sequence: _Place
     digest: _Hexadecimal
@@ -66,16 +66,11 @@ class ArchivedBlock(Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     rules: Annotated[int, Meta(ge=1, le=32_767)]
     keys: list[UsedKey]
     personals: list[str | None] | None = None
-    events: msgspec.Raw
+    text: str
 
-    def columns(self) -> EventColumns:
-        """The content of its text. Raises msgspec.ValidationError."""
-        return columns_of(bytes(self.events))
-
-
-def raw(text: bytes) -> msgspec.Raw:
-    """The text of a block, as `ArchivedBlock.events` takes it."""
-    return msgspec.Raw(text)
+    def content(self) -> BlockContent:
+        """The content of its text. Raises `codec.Undecodable`."""
+        return content_of(self.text)
 
 
 class Writer:
@@ -103,8 +98,8 @@ def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
     for number, line in enumerate(lines, start=1):
         if len(line) > ARCHIVE_LINE_BYTES_MAX:
             raise Unreadable(f"Line {number} of the archive is longer than {ARCHIVE_LINE_BYTES_MAX:,} bytes.")
-        content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-        found, _, text = content.rstrip(b"\n").partition(b" ")
+        unmarked = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        found, _, text = unmarked.rstrip(b"\n").partition(b" ")
         before = _sum(before, text)
         if found.decode("ascii", "replace") != before:
             hint = "" if number > 1 else " Is it an archive at all?"
@@ -118,16 +113,16 @@ def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
                 yield manifest
                 continue
             block = msgspec.json.decode(text, type=ArchivedBlock)
-            columns = block.columns()
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            content = block.content()
+        except (msgspec.MsgspecError, codec.Undecodable, UnicodeDecodeError, RecursionError) as error:
             raise Unreadable(f"Line {number} of the archive cannot be read: {error}") from error
-        if fault := _fault(block, columns):
+        if fault := _fault(block, content):
             raise Unreadable(f"Line {number} of the archive cannot be read: {fault}.")
-        chained = digest.chain(chained, bytes(block.events))
-        last = columns.first_sequence + len(columns.bodies) - 1
-        if columns.first_sequence != sequence + 1 or last != block.last_sequence or chained.hex() != block.digest:
+        chained = digest.chain(chained, block.text.encode())
+        last = content.first_sequence + content.count - 1
+        if content.first_sequence != sequence + 1 or last != block.last_sequence or chained.hex() != block.digest:
             raise LogDisproved(
-                f"Line {number} of the archive: its events from {columns.first_sequence} to {last} do not follow event "
+                f"Line {number} of the archive: its events from {content.first_sequence} to {last} do not follow event "
                 f"{sequence} with the digest {block.digest}."
             )
         sequence = block.last_sequence
@@ -138,20 +133,16 @@ def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
         raise LogDisproved(f"The archive ends with event {sequence}; it was written up to event {manifest.sequence}.")
 
 
-def _fault(block: ArchivedBlock, columns: EventColumns) -> str | None:
+def _fault(block: ArchivedBlock, content: BlockContent) -> str | None:
     """Why no database could hold this block, or None."""
-    keys = columns.keys or []
-    if not len(columns.bodies) == len(columns.actors) == len(columns.kinds) == len(columns.keys or columns.bodies) > 0:
-        return "its columns are empty or differ in length"
-    if block.personals is not None and len(block.personals) != len(columns.bodies):
+    if block.personals is not None and len(block.personals) != content.count:
         return "its personal fields are not those of its events"
-    if not digest.is_moment(columns.recorded_us):
+    if not digest.is_moment(content.recorded_us):
         return "its time is outside the years 1 to 9999"
-    if not all(0 <= actor <= ID_MAX for actor in columns.actors):
+    if not all(0 <= sent.actor <= ID_MAX for sent in content.sent):
         return "one of its actors is not an id"
-    given = (text for text in (*keys, *(block.personals or ())) if text)
-    texts = chain(columns.kinds, columns.bodies, given, (used.key for used in block.keys))
-    if any("\0" in text for text in texts):
+    given = (text for text in block.personals or () if text)
+    if any("\0" in text for text in chain([block.text], given, (used.key for used in block.keys))):
         return "one of its texts contains U+0000"
     return None
 

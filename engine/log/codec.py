@@ -1,39 +1,70 @@
-"""Events to stored text and back: the tag of each kind, and strict decoding.
+"""Events to stored text and back: the tag of each kind, its line in a block, and strict decoding.
 
-Pure. The tag has a column of its own, and the body is JSON text. Tags and field names are never reused, and new fields
-have defaults. Nothing is skipped: unknown tags and fields are errors, because a fold that skips an event is silently
-and permanently wrong.
+Pure. A block's text (`engine/log/digest.py`) has a line for each event, the JSON array of four:
 
-PERSONAL FIELDS of an event are stored next to its body, so that they can be erased. The body has a commitment to them,
+    ["PointsAdded",12,"a key",{"ranking_id":3,"deltas":[[7,5,10]]}]           kind, actor, key or null, body
+
+Tags and field names are never reused, and new fields have defaults. Nothing is skipped: unknown tags and fields are
+errors, because a fold that skips an event is silently and permanently wrong.
+
+PERSONAL FIELDS of an event are stored next to its block, so that they can be erased. The body has a commitment to them,
 and digests cover only bodies:
 
-    text      {"competitor_id":7,"name":"Ann","tags":["u18"]}               what `encode` makes
+    text      {"competitor_id":7,"name":"Ann","tags":["u18"]}               what `text_of` makes
     personal  <salt>{"name":"Ann","tags":["u18"]}                           32 random bytes, in 64 hexadecimal digits
     body      {"competitor_id":7,"commitment":"<SHA-256 of `personal`>"}    in 64 hexadecimal digits
 
 Readers get the text again, or, once `personal` is erased, the body.
+
+TOPICS of an event are stored next to its block, too: an index by which it is found.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
+from enum import IntEnum
+from functools import reduce
 from hashlib import sha256
-from typing import Final, get_args
+from operator import or_
+from typing import Final, cast, get_args
 
 import msgspec
+from msgspec import Struct
 
-from engine.domain.events import Event, PointsAdded, PointsReversed
+from engine.domain.events import CompetitorErased, Event, EventSetAside, Points, PointsReversed, TournamentRenamed
+from engine.domain.terms import OPERATOR, ActorId, Sequence
+from engine.log import digest
 
 
 class Undecodable(ValueError):
-    """An unknown tag, an unknown field, or a body that does not fit its tag. The text says which."""
+    """Not a line of an event, an unknown tag, an unknown field, or a body that does not fit its tag. The text says
+    which."""
+
+
+class LogEntry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """An event as a line of a block has it. Each kind has a class of its own, whose tag begins the line."""
+
+    actor: ActorId
+    key: str | None
+    event: Event
 
 
 _KINDS: Final[dict[str, type[Event]]] = {kind.tag: kind for kind in get_args(Event) if kind.tag}
 _TAGS: Final = {kind: tag for tag, kind in _KINDS.items()}
+ENTRIES: Final[dict[type[Event], type[LogEntry]]] = {
+    kind: cast(
+        type[LogEntry],
+        msgspec.defstruct(
+            f"{tag}LogEntry", [("event", kind)], bases=(LogEntry,), frozen=True, array_like=True, tag=tag, gc=False
+        ),
+    )
+    for tag, kind in _KINDS.items()
+}
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Event]]] = {
     tag: msgspec.json.Decoder(event_type) for tag, event_type in _KINDS.items()
 }
+_ENTRY_DECODER: Final[msgspec.json.Decoder[LogEntry]] = msgspec.json.Decoder(reduce(or_, ENTRIES.values()))
 
 
 def tags() -> frozenset[str]:
@@ -41,19 +72,19 @@ def tags() -> frozenset[str]:
     return frozenset(_KINDS)
 
 
-def encode(event: Event) -> tuple[str, str]:
-    """The tag and the text of `event`."""
-    return _TAGS[type(event)], text_of(event)
-
-
 def text_of(event: Event) -> str:
     """The text of `event`."""
     return _ENCODER.encode(event).decode()
 
 
-def encode_lines(events: Items[Event]) -> tuple[list[str], str]:
-    """The tag of each event, and their texts with line feeds between them: no text has one in it."""
-    return [_TAGS[type(event)] for event in events], _ENCODER.encode_lines(events)[:-1].decode()
+def line_of(event: Event, actor: ActorId, key: str | None = None) -> str:
+    """The line of an event without personal fields."""
+    return _ENCODER.encode(ENTRIES[type(event)](actor, key, event)).decode()
+
+
+def lines_of(entries: Items[LogEntry]) -> str:
+    """The lines of events without personal fields."""
+    return _ENCODER.encode_lines(entries)[:-1].decode()
 
 
 SALT_DIGITS: Final = 64
@@ -72,15 +103,31 @@ def part(event: Event, text: str, salt: str) -> tuple[str, str]:
     return text, ""
 
 
-def part_lines(events: Items[Event], texts: str, salts: Iterable[str]) -> tuple[str, str]:
-    """The result of `part` for each event, given the texts of all and a salt for each; also as lines."""
-    pairs = list(map(part, events, texts.split("\n"), salts))
-    return "\n".join([body for body, _ in pairs]), "\n".join([personal for _, personal in pairs])
+def parted_lines(entries: Items[LogEntry], salts: Iterable[str]) -> tuple[str, list[str]]:
+    """The lines of events, and the personal fields of each as they are stored; empty: it has none."""
+    parted = [part(entry.event, text_of(entry.event), salt) for entry, salt in zip(entries, salts, strict=True)]
+    each = zip(entries, parted, strict=True)
+    lines = [line_with(_TAGS[type(entry.event)], entry.actor, entry.key, body) for entry, (body, _) in each]
+    return "\n".join(lines), [personal for _, personal in parted]
+
+
+def line_with(tag: str, actor: ActorId, key: str | None, body: str) -> str:
+    """The line of an event with this body."""
+    return f"[{_json(tag)},{actor},{_json(key)},{body}]"
+
+
+def _json(text: str | None) -> str:
+    return _ENCODER.encode(text).decode()
 
 
 def join(body: str, personal: str | None) -> str:
-    """The text of an event from what is stored. (`TEXT` in `engine/log/rows.py` is the same in SQL.)"""
+    """The text of an event from what is stored."""
     return body if personal is None else f"{body[:-_COMMITMENT_CHARACTERS]},{personal[SALT_DIGITS + 1 :]}"
+
+
+def join_line(line: str, personal: str | None = None) -> str:
+    """The line of an event with its text instead of its body."""
+    return line if personal is None else f"{join(line[:-1], personal)}]"
 
 
 def decode(tag: str, text: str) -> Event:
@@ -88,25 +135,164 @@ def decode(tag: str, text: str) -> Event:
     try:
         return _DECODERS[tag].decode(text)
     except KeyError:
-        raise Undecodable(f"unknown tag {tag!r}") from None
+        raise Undecodable(f"unknown tag {tag!r}" if tag else "not the line of an event") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Undecodable(f"{tag}: {error}") from error
 
 
-# The index `event_competition` (`migrations/0001_log.sql`) reads stored points in exactly this spelling.
-CAUSE_HEAD: Final = 80
-"""The competition that caused points is within this many characters of a body: after the ranking, each with up to 19
-digits. So finding it takes the same time for any number of deltas."""
-_CAUSED: Final = (PointsAdded.tag, PointsReversed.tag)
-_CAUSE: Final = '"competition_id":'
-_CAUSE_CHARACTERS_MAX: Final = 20
+def entry_of(line: str) -> LogEntry:
+    """The event of a line. Raises `Undecodable`."""
+    try:
+        return _ENTRY_DECODER.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        parts = any_parts_of(line)
+        decode(parts.kind, parts.body)  # says more, and says it without the place of the body in the line
+        raise Undecodable(str(error)) from error
 
 
-def is_caused(tag: str, body: str) -> bool:
-    """Whether the database has these stored points in its index of what competitions caused."""
-    return _CAUSE in body[:CAUSE_HEAD] and tag in _CAUSED
+def entries_of(lines: str) -> list[LogEntry]:
+    """The events of these lines, in one step; for many, of the fastest. Raises `Undecodable`, which does not say of
+    which."""
+    try:
+        entries = _ENTRY_DECODER.decode_lines(lines)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Undecodable(str(error)) from error
+    if len(entries) != lines.count("\n") + 1:
+        raise Undecodable("a line is empty")  # the decoder skips it
+    return entries
 
 
-def cause_of(body: str) -> str:
-    """The text under which the index has these stored points: the id of the competition, as the service writes it."""
-    return body[:CAUSE_HEAD].partition(_CAUSE)[2].partition(",")[0][:_CAUSE_CHARACTERS_MAX].rstrip("}")
+class Parts(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A line, its event not decoded."""
+
+    kind: str
+    actor: ActorId
+    key: str | None
+    raw: msgspec.Raw
+
+    @property
+    def body(self) -> str:
+        return bytes(self.raw).decode()
+
+
+_PARTS_DECODER: Final = msgspec.json.Decoder(Parts)
+
+
+def parts_of(line: str) -> Parts:
+    """The parts of a line. Raises `Undecodable` if it is not an array of four."""
+    try:
+        return _PARTS_DECODER.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Undecodable(f"not the line of an event: {error}") from error
+
+
+def any_parts_of(line: str) -> Parts:
+    """The parts of a line, whose body may be no JSON. Of a line that is not that of an event, the kind is empty, and
+    the body is the line."""
+    try:
+        return parts_of(line)
+    except Undecodable:
+        found = _LINE_BY_ITS_FORM.fullmatch(line)
+        if found is None:
+            return Parts("", OPERATOR, None, msgspec.Raw(line.encode(errors="replace")))
+        return Parts(found[1], ActorId(int(found[2])), None, msgspec.Raw(found[3].encode(errors="replace")))
+
+
+_LINE_BY_ITS_FORM: Final = re.compile(r'\["([A-Za-z]+)",([0-9]{1,19}),(?:null|"(?:[^"\\]|\\.)*"),(.*)\]')
+
+
+def regular_entries(lines: bytes) -> list[LogEntry] | None:
+    """The events of these lines, if each is written as the service writes it; None: one is not."""
+    try:
+        entries = _ENTRY_DECODER.decode_lines(lines)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return entries if entries and _ENCODER.encode_lines(entries)[:-1] == lines else None
+
+
+class BlockContent:
+    """The content of a block's text: its first sequence, its time, and its lines.
+
+    `entries`: the lines, decoded, if each is written as the service writes it. (Personal fields are not in them.)
+    `keyed`: one of the events has an idempotency key.
+    """
+
+    __slots__ = ("_lines", "entries", "first_sequence", "keyed", "recorded_us")
+
+    def __init__(
+        self, first_sequence: Sequence, recorded_us: int, lines: bytes, entries: list[LogEntry] | None = None
+    ) -> None:
+        self.first_sequence = first_sequence
+        self.recorded_us = recorded_us
+        self._lines = lines
+        self.entries = regular_entries(lines) if entries is None else entries
+        self.keyed = False
+        for sent in self.entries or self.parts:
+            if sent.key is not None:
+                self.keyed = True
+                break
+
+    @property
+    def size(self) -> int:
+        """The bytes of the lines."""
+        return len(self._lines)
+
+    @property
+    def count(self) -> int:
+        """The number of the lines."""
+        return len(self.entries) if self.entries else self._lines.count(b"\n") + 1
+
+    @property
+    def lines(self) -> list[str]:
+        return self._lines.decode().split("\n")
+
+    @property
+    def parts(self) -> list[Parts]:
+        """The lines, as `any_parts_of` takes each apart."""
+        try:
+            parts = _PARTS_DECODER.decode_lines(self._lines)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            parts = []
+        return parts if len(parts) == self.count else list(map(any_parts_of, self.lines))
+
+    @property
+    def sent(self) -> list[LogEntry] | list[Parts]:
+        """For each line the actor and the key, with the rest decoded or not."""
+        return self.entries or self.parts
+
+
+def content_of(text: str) -> BlockContent:
+    """The content of a block's text. Raises `Undecodable` if it does not begin with a place (`digest.block_text`)."""
+    block = digest.block_in(text)
+    if block is None:
+        raise Undecodable("not the text of a block")
+    return BlockContent(block.first_sequence, block.recorded_us, block.lines.encode())
+
+
+# ── Topics ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Topic(IntEnum):
+    """What an event can be found by, besides the competition whose points it adds or reverses: these have positive ids.
+    The comment at the column `topic.topic` (`migrations/0001_log.sql`) has them, too."""
+
+    SET_ASIDE = -1
+    RENAMED = -2
+    ERASED = -3
+    REVERSED = -4
+
+
+_TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {
+    EventSetAside: (Topic.SET_ASIDE,),
+    TournamentRenamed: (Topic.RENAMED,),
+    CompetitorErased: (Topic.ERASED,),
+    PointsReversed: (Topic.REVERSED,),
+}
+
+
+def topics_of(event: Event) -> tuple[int, ...]:
+    """What the event can be found by: a `Topic`, or the id of a competition."""
+    topics = _TOPICS.get(type(event), ())
+    if isinstance(event, Points) and event.competition_id is not None:
+        return event.competition_id, *topics
+    return topics

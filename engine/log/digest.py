@@ -2,21 +2,23 @@
 
     digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8))
 
-Pure. The database computes the same when it appends (`genesis_digest`, `block_text` and `append_block` in
-`migrations/0001_log.sql`); this module is for checks. There are two levels so that a proof of one
-event needs 32 bytes of each later block instead of its events.
+The text is the first sequence, a blank, the time in µs since 1970 and a line feed, and then a line for each event
+(`engine/log/codec.py`), with line feeds between them.
+
+Pure. The database computes the same when it appends (`genesis_digest`, `block_place` and `append_block` in
+`migrations/0001_log.sql`); this module is for checks. There are two levels so that a proof of one event needs 32 bytes
+of each later block instead of its events.
 """
 
+import re
 import struct
-from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
-from engine.domain.terms import ActorId, Sequence, TournamentId
+from engine.domain.terms import Sequence, TournamentId
 
 _FORMAT: Final = b"tallybook log 1"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,22 +30,36 @@ def genesis(tournament_id: TournamentId) -> bytes:
     return sha256(_FORMAT + struct.pack(">q", tournament_id)).digest()
 
 
-def block_text(
-    first_sequence: Sequence,
-    recorded_at: datetime,
-    actors: Items[ActorId],
-    kinds: Items[str],
-    keys: Items[str | None],
-    bodies: Items[str],
-) -> bytes:
-    """Every stored field of a block's events, as UTF-8. `actors` to `bodies` are columns in the order of the events.
+def block_text(first_sequence: Sequence, recorded_at: datetime, lines: str) -> bytes:
+    """What the digest of a block covers."""
+    return f"{first_sequence} {microseconds(recorded_at)}\n{lines}".encode()
 
-    The text is a JSON array without blanks: the first sequence, the time in µs since 1970, actors, kinds, keys (null
-    instead of the list if no event has one) and bodies. Only quotation marks, backslashes and characters below U+0020
-    are escaped.
-    """
-    given_keys = None if all(key is None for key in keys) else keys
-    return _encode((first_sequence, microseconds(recorded_at), actors, kinds, given_keys, bodies))
+
+class BlockText(Struct, frozen=True):
+    """The text of a block, taken apart: its first sequence, its time, the number of its events and their lines."""
+
+    first_sequence: Sequence
+    recorded_us: int
+    lines: str
+
+    @property
+    def count(self) -> int:
+        return self.lines.count("\n") + 1
+
+    @property
+    def recorded_at(self) -> datetime:
+        """Raises OverflowError unless `is_moment`."""
+        return moment(self.recorded_us)
+
+
+def block_in(text: str) -> BlockText | None:
+    """The content of a block's text; None: it does not begin with a place."""
+    before, _, lines = text.partition("\n")
+    found = _PLACE.fullmatch(before)
+    return None if found is None else BlockText(Sequence(int(found[1])), int(found[2]), lines)
+
+
+_PLACE: Final = re.compile("(0|-?[1-9][0-9]{0,18}) (0|-?[1-9][0-9]{0,19})")
 
 
 def microseconds(moment: datetime) -> int:
@@ -62,27 +78,9 @@ def is_moment(microseconds: int) -> bool:
 
 
 def chain(previous: bytes, text: bytes) -> bytes:
-    """The digest of the block with this text (see `block_text`), after a block with the digest `previous`."""
+    """The digest of the block with this text (see above), after a block with the digest `previous`."""
     return sha256(previous + sha256(text).digest()).digest()
-
-
-class EventColumns(Struct, frozen=True, array_like=True):
-    """The content of a block's text: every stored field of its events. `keys` None: no event has a key."""
-
-    first_sequence: Sequence
-    recorded_us: int
-    actors: list[ActorId]
-    kinds: list[str]
-    keys: list[str | None] | None
-    bodies: list[str]
-
-
-def columns_of(text: bytes) -> EventColumns:
-    """The content of a block's text (see `block_text`). Raises msgspec.ValidationError if a value in it is null."""
-    return _decode(text)
 
 
 _FIRST_US: Final = microseconds(datetime.min.replace(tzinfo=UTC))
 _LAST_US: Final = microseconds(datetime.max.replace(tzinfo=UTC))
-_encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(EventColumns).decode

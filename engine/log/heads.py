@@ -67,15 +67,17 @@ _LAST_AT: Final = """
         SELECT 0::bigint, $2::bigint
         UNION ALL
         SELECT
-            CASE WHEN e.recorded_at <= $3 THEN e.sequence ELSE s.low END,
-            CASE WHEN e.recorded_at <= $3 THEN s.high ELSE e.sequence - 1 END
+            CASE WHEN b.recorded_at <= $3 THEN least(b.last_sequence, $2) ELSE s.low END,
+            CASE WHEN b.recorded_at <= $3 THEN s.high ELSE b.first_sequence - 1 END
         FROM search AS s
         CROSS JOIN LATERAL (
-            SELECT sequence, recorded_at
-            FROM event
-            WHERE tournament_id = $1 AND sequence = (s.low + s.high + 1) / 2
-        ) AS e
-        WHERE s.low < s.high
+            SELECT first_sequence, last_sequence, recorded_at
+            FROM block
+            WHERE tournament_id = $1 AND last_sequence >= (s.low + s.high + 1) / 2
+            ORDER BY last_sequence
+            LIMIT 1
+        ) AS b
+        WHERE s.low < s.high AND b.first_sequence <= (s.low + s.high + 1) / 2
     )
     SELECT low FROM search WHERE low = high
 """

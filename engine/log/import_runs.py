@@ -21,11 +21,17 @@ _RUNS: Final = """
     SELECT
         convert_from(substring(i.fingerprint FROM 33), 'UTF8') AS name,
         min(i.sequence) AS first,
-        min(e.recorded_at) AS recorded_at,
-        count(*) FILTER (WHERE e.kind = 'CompetitionAdded') AS competitions,
-        count(*) FILTER (WHERE e.kind = 'PointsAdded') AS points
+        min(b.recorded_at) AS recorded_at,
+        count(*) FILTER (WHERE b.line LIKE '["CompetitionAdded",%') AS competitions,
+        count(*) FILTER (WHERE b.line LIKE '["PointsAdded",%') AS points
     FROM idempotency AS i
-    JOIN event AS e ON e.tournament_id = i.tournament_id AND e.sequence = i.sequence
+    CROSS JOIN LATERAL (
+        SELECT recorded_at, split_part(text, chr(10), (i.sequence - first_sequence + 1)::int) AS line
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= i.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
     WHERE i.tournament_id = $1 AND octet_length(i.fingerprint) > 32
     GROUP BY 1
     ORDER BY 2

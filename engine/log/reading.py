@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from collections.abc import Sequence as Items
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Final, get_args
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -21,244 +21,170 @@ from msgspec import Struct
 
 from engine.domain.errors import LogForked
 from engine.domain.events import (
-    Event,
-    Points,
+    CompetitionAdded,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    CompetitorErased,
+    CompetitorRegistered,
+    CompetitorsStruck,
+    CompetitorsUnstruck,
     PointsAdded,
+    PointsExpired,
+    PointsReversed,
     Recorded,
     TournamentOpened,
     TournamentRenamed,
 )
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import codec
-from engine.log.rows import ASIDE, COLUMNS, event_of, events_of
+from engine.log.rows import ASIDE, ASIDES, EVENTS_BETWEEN, PERSONALS, event_of, events_at, events_of, lines_of, within
 
-_EVENT: Final = f"""
-    SELECT {COLUMNS}
-    FROM event
-    WHERE tournament_id = $1 AND sequence = $2
-"""  # noqa: S608 # the columns are in `rows.py`
+_EVENT: Final = events_at("SELECT $2::bigint AS sequence", personal=True)
 # The event that gave tournament $1 the name it has after the event $2: the last renaming, or the opening.
-_NAMING: Final = f"""
-    SELECT {COLUMNS}
-    FROM event
-    WHERE tournament_id = $1 AND sequence = coalesce(
+_NAMING: Final = events_at(
+    f"""
+    SELECT coalesce(
         (
-            SELECT sequence
-            FROM event
-            WHERE tournament_id = $1 AND kind = 'TournamentRenamed' AND sequence <= $2
+            SELECT max(sequence)
+            FROM topic
+            WHERE tournament_id = $1 AND topic = -2 AND sequence <= $2
                 AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
-            ORDER BY sequence DESC
-            LIMIT 1
         ),
         1
-    )
-"""  # noqa: S608 # the columns are in `rows.py`
+    ) AS sequence
+    """  # noqa: S608 # `ASIDE` is in `rows.py`
+)
+# Goes back from $2 over events with one of the topics $3, and over those that were set aside.
 _LAST_JUDGED_AT: Final = f"""
-    SELECT recorded_at
-    FROM event
-    WHERE tournament_id = $1 AND sequence <= $2 AND kind <> ALL ($3)
-        AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
-    ORDER BY sequence DESC
-    LIMIT 1
+    WITH RECURSIVE back (sequence) AS (
+        SELECT $2::bigint
+        UNION ALL
+        SELECT b.sequence - 1
+        FROM back AS b
+        WHERE b.sequence IN (SELECT sequence FROM ({ASIDE}) AS set_aside) OR EXISTS (
+            SELECT FROM topic WHERE tournament_id = $1 AND topic = ANY($3::bigint[]) AND sequence = b.sequence
+        )
+    )
+    SELECT b.recorded_at
+    FROM (SELECT min(sequence) AS sequence FROM back) AS last
+    CROSS JOIN LATERAL (
+        SELECT recorded_at
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= last.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE last.sequence > 0
 """  # noqa: S608 # `ASIDE` is in `rows.py`
-# The events of the block that holds event $2, unless that is its last one. `begins`: the event begins a request. Others
-# are an expiry, which is alone in a block that it begins; a reversal, whose request ends its block; a later part of
-# points; and one of several competitors or competitions.
+_UNJUDGED: Final = [codec.Topic.SET_ASIDE, codec.Topic.ERASED]
 _BLOCK_WITH: Final = f"""
-    SELECT
-        e.sequence,
-        e.begins,
-        CASE WHEN e.kind = 'PointsExpired' THEN (e.body::json ->> 'ranking_id')::bigint END AS expires
-    FROM (
-        SELECT
-            e.sequence,
-            e.kind,
-            e.body,
-            CASE e.kind
-                WHEN 'PointsExpired' THEN false
-                WHEN 'PointsReversed' THEN lag(e.kind) OVER log NOT IN (
-                    'PointsReversed', 'CompetitionVoided', 'CompetitionUnvoided', 'CompetitorsStruck',
-                    'CompetitorsUnstruck'
-                )
-                WHEN 'PointsAdded' THEN e.body !~ '"part":\\[(?!1,)'
-                WHEN lag(e.kind) OVER log THEN
-                    e.kind NOT IN ('CompetitorRegistered', 'CompetitionAdded')
-                    OR e.idempotency_key IS DISTINCT FROM lag(e.idempotency_key) OVER log
-                ELSE true
-            END AS begins
-        FROM (
-            SELECT first_sequence, last_sequence
-            FROM block
-            WHERE tournament_id = $1 AND last_sequence >= $2
-            ORDER BY last_sequence
-            LIMIT 1
-        ) AS b
-        JOIN event AS e ON e.tournament_id = $1 AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
-        WHERE b.last_sequence > $2
-        WINDOW log AS (ORDER BY e.sequence)
-    ) AS e
-    WHERE e.sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
-    ORDER BY e.sequence
-"""  # noqa: S608 # `ASIDE` is in `rows.py`
-_UNJUDGED: Final = [kind.tag for kind in get_args(Event) if not kind.judged]
-# Walks along the index until it has $4 events or $5 bytes of bodies; it returns at least one event.
-_CHUNK: Final = f"""
-    SELECT {COLUMNS}
-    FROM (
-        SELECT
-            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal,
-            sum(octet_length(body) + coalesce(octet_length(personal), 0))
-                OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
-        FROM (
-            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal
-            FROM event
-            WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
-            ORDER BY sequence
-            LIMIT $4
-        ) AS e
-    ) AS s
-    WHERE size <= $5 OR sequence = $2 + 1
-    ORDER BY sequence
+    SELECT b.first_sequence, b.last_sequence, b.recorded_at, b.text, {PERSONALS}, {ASIDES}
+    FROM block AS b
+    WHERE b.tournament_id = $1 AND b.last_sequence >= $2
+    ORDER BY b.last_sequence
+    LIMIT 1
 """  # noqa: S608 # the columns are in `rows.py`
-# As the index `event_competition` spells them: the competition that an event names, and which events name one.
-_COMPETITION: Final = """
-    rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}') COLLATE "C"
-"""
-_NAMES_COMPETITION: Final = """
-    kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
-"""
 
 
 def _within_bytes(events: str, *, bytes_max: str) -> str:
     """The statement that reads those of `events` (a subquery) which begin within the first `bytes_max` bytes of
-    bodies."""
+    lines."""
     return f"""
-    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    SELECT sequence, recorded_at, line, is_aside
     FROM (
-        SELECT
-            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
-            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        SELECT *, sum(octet_length(line)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
         FROM ({events}) AS e
     ) AS s
-    WHERE size - octet_length(body) < {bytes_max}
+    WHERE size - octet_length(line) < {bytes_max}
     ORDER BY sequence
     """  # noqa: S608 # written down below
 
 
-# Uses the index `event_competition`.
-_POINTS_EVENTS: Final = _within_bytes(
-    f"""
-            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
-            FROM event
-            WHERE tournament_id = $1
-                AND {_COMPETITION} = $2
-                AND {_NAMES_COMPETITION}
-                AND sequence > $3 AND sequence <= $4
+_WITH_TOPIC: Final = f"""
+    SELECT sequence
+    FROM topic
+    WHERE tournament_id = $1 AND topic = $2 AND sequence > $3 AND sequence <= $4
+        AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
+    ORDER BY sequence
+    LIMIT $5
+"""  # noqa: S608 # `ASIDE` is in `rows.py`
+_EVENTS_WITH_TOPIC: Final = _within_bytes(events_at(_WITH_TOPIC), bytes_max="$6")
+# One row for each event, after its competition's `after`; one of nulls for a competition without any. Of a competition
+# at most $5 events, of all as many as `_EVENTS_WITH_TOPIC` with $6 bytes.
+_POINTS_OF_COMPETITIONS: Final = f"""
+    WITH wanted AS MATERIALIZED (
+        SELECT c.n, t.sequence
+        FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS c (competition_id, after, n)
+        LEFT JOIN LATERAL (
+            SELECT sequence
+            FROM topic
+            WHERE tournament_id = $1 AND topic = c.competition_id AND sequence > c.after AND sequence <= $4
                 AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
             ORDER BY sequence
             LIMIT $5
-    """,  # noqa: S608 # written down above
-    bytes_max="$6",
-)
-# One row for each event, after its competition's `after`; one of nulls for a competition without any. Of a competition
-# at most $5 events, of all as many as `_POINTS_EVENTS` with $6 bytes. Uses the same index.
-_POINTS_OF_COMPETITIONS: Final = f"""
-    SELECT n, tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+        ) AS t ON true
+    )
+    SELECT n, sequence, recorded_at, line, is_aside
     FROM (
         SELECT
-            c.n, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body,
-            sum(octet_length(e.body)) OVER (ORDER BY c.n, e.sequence ROWS UNBOUNDED PRECEDING) AS size
-        FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS c (competition, after, n)
-        LEFT JOIN LATERAL (
-            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
-            FROM event
-            WHERE tournament_id = $1
-                AND {_COMPETITION} = c.competition
-                AND {_NAMES_COMPETITION}
-                AND sequence > c.after AND sequence <= $4
-                AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
-            ORDER BY sequence
-            LIMIT $5
-        ) AS e ON true
+            w.n, e.sequence, e.recorded_at, e.line, e.is_aside,
+            sum(octet_length(e.line)) OVER (ORDER BY w.n, e.sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM wanted AS w
+        LEFT JOIN ({events_at("SELECT sequence FROM wanted WHERE sequence IS NOT NULL")}) AS e USING (sequence)
     ) AS s
-    WHERE coalesce(size - octet_length(body), 0) < $6
+    WHERE coalesce(size - octet_length(line), 0) < $6
     ORDER BY n, sequence
 """  # noqa: S608 # written down above
-# Uses the index `event_reversal`.
-_REVERSALS: Final = _within_bytes(
-    f"""
-            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
-            FROM event
-            WHERE tournament_id = $1 AND kind = 'PointsReversed' AND sequence > $2 AND sequence <= $3
-                AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
-            ORDER BY sequence
-            LIMIT $4
-    """,  # noqa: S608 # written down above
-    bytes_max="$5",
-)
 _SECRET: Final = "SELECT append_id FROM block WHERE tournament_id = $1 ORDER BY last_sequence LIMIT 1"  # noqa: S105 - no password
-# Uses the index `event_personal`.
-_PERSONAL: Final = """
-    SELECT personal
-    FROM event
-    WHERE tournament_id = $1 AND personal IS NOT NULL
-        AND (rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C") = $2
-    ORDER BY sequence
-"""
-_MENTIONING: Final = """
-    SELECT sequence, kind, idempotency_key, body
+_PERSONAL: Final = "SELECT text FROM personal WHERE tournament_id = $1 AND competitor_id = $2 ORDER BY sequence"
+# A line that is not that of an event has no key and no body, so nothing is found in it.
+_MENTIONING: Final = r"""
+    SELECT sequence, line
     FROM (
         SELECT
-            sequence, kind, idempotency_key, body,
-            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+            sequence, line,
+            sum(octet_length(line)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
         FROM (
-            SELECT sequence, kind, idempotency_key, body
-            FROM event
-            WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
-                AND (body ~ $4 OR idempotency_key ~ $5)
+            SELECT sequence, line
+            FROM (
+                SELECT
+                    b.first_sequence + l.n - 1 AS sequence, l.line,
+                    regexp_match(l.line, '^\["[A-Za-z]*",[0-9]*,(?:null|"((?:[^"\\]|\\.)*)"),(.*)\]$') AS parts
+                FROM block AS b
+                CROSS JOIN LATERAL string_to_table(b.text, chr(10)) WITH ORDINALITY AS l (line, n)
+                WHERE b.tournament_id = $1 AND b.last_sequence > $2 AND b.first_sequence <= $3
+                ORDER BY b.last_sequence, l.n
+            ) AS l
+            WHERE sequence > $2 AND sequence <= $3 AND (parts[2] ~ $4 OR parts[1] ~ $5)
             ORDER BY sequence
             LIMIT $6
         ) AS e
     ) AS s
-    WHERE size - octet_length(body) < $7
+    WHERE size - octet_length(line) < $7
     ORDER BY sequence
 """
-# Uses the index `event_erased`.
-_ERASED_SINCE: Final = """
-    SELECT rtrim(split_part(body, ':', 2), '}')::bigint AS competitor_id
-    FROM event
-    WHERE tournament_id = $1 AND kind = 'CompetitorErased' AND sequence > $2
-    ORDER BY sequence
-"""
+_ERASED_SINCE: Final = events_at(
+    "SELECT sequence FROM topic WHERE tournament_id = $1 AND topic = -3 AND sequence > $2 ORDER BY sequence"
+)
 _SET_ASIDE_SINCE: Final = f"""
     SELECT EXISTS (SELECT FROM ({ASIDE}) AS set_aside WHERE sequence <= $2 AND set_aside_by > $2)
 """  # noqa: S608 # written down above
-# The events of one request are in one block, one after the other.
-_REQUEST: Final = f"""
-    SELECT {COLUMNS}
-    FROM event
-    WHERE tournament_id = $1 AND sequence >= $2 AND sequence <= (
-        SELECT last_sequence FROM block WHERE tournament_id = $1 AND last_sequence >= $2 ORDER BY last_sequence LIMIT 1
-    ) AND idempotency_key = $3
-    ORDER BY sequence
-"""  # noqa: S608 # the columns are in `rows.py`
-# Like `_EVENTS` of `tails.py`, one walk along each index for each key, whatever the statistics say.
+# One walk along the index for each key, whatever the statistics say.
 _KEYED: Final = f"""
-    SELECT i.fingerprint, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
-    FROM unnest($2::text[]) AS k (idempotency_key)
-    CROSS JOIN LATERAL (
-        SELECT fingerprint, sequence
-        FROM idempotency
-        WHERE tournament_id = $1 AND idempotency_key = k.idempotency_key
-        LIMIT 1
-    ) AS i
-    CROSS JOIN LATERAL (
-        SELECT {COLUMNS}
-        FROM event
-        WHERE tournament_id = $1 AND sequence = i.sequence
-        LIMIT 1
-    ) AS e
-"""  # noqa: S608 # the columns are in `rows.py`
+    WITH used AS MATERIALIZED (
+        SELECT i.fingerprint, i.sequence
+        FROM unnest($2::text[]) AS k (idempotency_key)
+        CROSS JOIN LATERAL (
+            SELECT fingerprint, sequence
+            FROM idempotency
+            WHERE tournament_id = $1 AND idempotency_key = k.idempotency_key
+            LIMIT 1
+        ) AS i
+    )
+    SELECT u.fingerprint, e.*
+    FROM used AS u
+    JOIN ({events_at("SELECT sequence FROM used", personal=True)}) AS e USING (sequence)
+"""  # noqa: S608 # written down above
 
 
 async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:
@@ -266,7 +192,7 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     row = await connection.fetchrow(_EVENT, tournament_id, sequence)
     if row is None:
         raise LogForked(tournament_id, sequence)
-    return event_of(row)
+    return event_of(tournament_id, row)
 
 
 async def last_judged_at(connection: Connection, tournament_id: TournamentId, upto: Sequence) -> datetime:
@@ -284,12 +210,16 @@ async def expiring_request(
     """The first event of the request to which the event `sequence` belongs, if points of the ranking expire with that
     request, but after this event; None: they do not."""
     begin = None
-    for row in await connection.fetch(_BLOCK_WITH, tournament_id, sequence):
-        if begin is None or row["begins"]:
-            if row["sequence"] > sequence:
+    for recorded, begins in await _block_with(connection, tournament_id, sequence):
+        if begin is None or begins:
+            if recorded.sequence > sequence:
                 break
-            begin = Sequence(row["sequence"])
-        elif row["sequence"] > sequence and row["expires"] == ranking_id:
+            begin = recorded.sequence
+        elif (
+            recorded.sequence > sequence
+            and isinstance(recorded.event, PointsExpired)
+            and recorded.event.ranking_id == ranking_id
+        ):
             return begin
     return None
 
@@ -297,12 +227,50 @@ async def expiring_request(
 async def end_of_request(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
     """The last event of the request to which the event `sequence` belongs."""
     end = sequence
-    for row in await connection.fetch(_BLOCK_WITH, tournament_id, sequence):
-        if row["sequence"] > sequence:
-            if row["begins"]:
+    for recorded, begins in await _block_with(connection, tournament_id, sequence):
+        if recorded.sequence > sequence:
+            if begins:
                 break
-            end = Sequence(row["sequence"])
+            end = recorded.sequence
     return end
+
+
+async def _block_with(
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence
+) -> list[tuple[Recorded, bool]]:
+    """The events of the block that holds the event `sequence`, without those set aside, and whether each begins a
+    request; none if it is the last of the block."""
+    row = await connection.fetchrow(_BLOCK_WITH, tournament_id, sequence)
+    if row is None or row["last_sequence"] == sequence:
+        return []
+    events = await events_of(tournament_id, [lines_of(tournament_id, row)], row["aside"])
+    each = zip([None, *events], events, strict=False)
+    return [(one, _begins(before, one)) for before, one in each if not one.is_ignored]
+
+
+def _begins(before: Recorded | None, one: Recorded) -> bool:
+    """Whether an event begins a request. Others are an expiry, which is alone in a block that it begins; a reversal,
+    whose request ends its block; a later part of points; and one of several competitors or competitions."""
+    event, event_before = one.event, None if before is None else before.event
+    match event:
+        case PointsExpired():
+            return False
+        case PointsReversed():
+            return not isinstance(event_before, _WITH_REVERSALS)
+        case PointsAdded():
+            return event.part is None or event.part[0] == 1
+        case CompetitorRegistered() | CompetitionAdded() if before is not None and type(event) is type(event_before):
+            return one.idempotency_key != before.idempotency_key
+    return True
+
+
+_WITH_REVERSALS: Final = (
+    PointsReversed,
+    CompetitionVoided,
+    CompetitionUnvoided,
+    CompetitorsStruck,
+    CompetitorsUnstruck,
+)
 
 
 async def request_at(
@@ -310,10 +278,15 @@ async def request_at(
 ) -> list[Recorded]:
     """The events of the request with this key, whose first event has this sequence. Raises as `event_at`, also if that
     event is another request's."""
-    rows = await connection.fetch(_REQUEST, tournament_id, sequence, idempotency_key)
-    if not rows or rows[0]["sequence"] != sequence:
+    row = await connection.fetchrow(_BLOCK_WITH, tournament_id, sequence)
+    if row is None:
         raise LogForked(tournament_id, sequence)
-    return await events_of(rows)
+    # The events of one request are in one block, one after the other.
+    lines = lines_of(tournament_id, row).between(Sequence(sequence - 1), row["last_sequence"])
+    events = await events_of(tournament_id, [lines], row["aside"])
+    if events[0].sequence != sequence or events[0].idempotency_key != idempotency_key:
+        raise LogForked(tournament_id, sequence)
+    return [one for one in events if one.idempotency_key == idempotency_key]
 
 
 CHUNK_EVENTS_MAX: Final = 1_000
@@ -330,8 +303,10 @@ async def chunk_of(
     A chunk has at most CHUNK_EVENTS_MAX events and CHUNK_BYTES_MAX bytes, unless its first event is larger. Raises
     LogForked if an event is missing, and LogUnreadable.
     """
-    rows = await connection.fetch(_CHUNK, tournament_id, after, upto, CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX)
-    events = await events_of(rows)
+    bounds = CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
+    rows = await connection.fetch(EVENTS_BETWEEN, tournament_id, after, upto, *bounds)
+    aside = rows[0]["aside"] if rows else ()
+    events = await events_of(tournament_id, within(tournament_id, rows, after, upto, *bounds), aside)
     if (not events and after < upto) or (events and events[-1].sequence != after + len(events)):
         raise LogForked(tournament_id, after)
     return events
@@ -383,9 +358,13 @@ async def secret_of(connection: Connection, tournament_id: TournamentId) -> byte
     return append_id.bytes
 
 
-async def erased_since(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> list[CompetitorId]:
-    """The competitors that events beyond `sequence` erased."""
-    return [row["competitor_id"] for row in await connection.fetch(_ERASED_SINCE, tournament_id, sequence)]
+async def erased_since(
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence
+) -> dict[CompetitorId, datetime]:
+    """The competitors that events beyond `sequence` erased, and when."""
+    rows = await connection.fetch(_ERASED_SINCE, tournament_id, sequence)
+    events = [(codec.entry_of(row["line"]).event, row["recorded_at"]) for row in rows]
+    return {event.competitor_id: at for event, at in events if isinstance(event, CompetitorErased)}
 
 
 class _Named(Struct):
@@ -397,8 +376,8 @@ _decode_named: Final = msgspec.json.Decoder(_Named).decode
 
 async def names_of(connection: Connection, tournament_id: TournamentId, competitor_id: CompetitorId) -> list[str]:
     """Every name that the competitor had, from the first to the last; none once it is erased."""
-    rows = await connection.fetch(_PERSONAL, tournament_id, str(competitor_id))
-    told = [_decode_named(row["personal"][codec.SALT_DIGITS :]).name for row in rows]
+    rows = await connection.fetch(_PERSONAL, tournament_id, competitor_id)
+    told = [_decode_named(row["text"][codec.SALT_DIGITS :]).name for row in rows]
     return [name for name in told if name is not None]
 
 
@@ -418,7 +397,8 @@ async def mentioning(
     no more."""
     bounds = CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
     rows = await connection.fetch(_MENTIONING, tournament_id, after, upto, in_bodies, in_texts, *bounds)
-    return [Mentioning(*row.values()) for row in rows]
+    found = [(row["sequence"], codec.any_parts_of(row["line"])) for row in rows]
+    return [Mentioning(number, parts.kind, parts.key, parts.body) for number, parts in found]
 
 
 async def points_of(
@@ -431,13 +411,10 @@ async def points_of(
     """
     after = Sequence(0)
     while rows := await connection.fetch(
-        _POINTS_EVENTS, tournament_id, str(competition_id), after, upto, CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
+        _EVENTS_WITH_TOPIC, tournament_id, competition_id, after, upto, CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
     ):
         for row in rows:
-            recorded = event_of(row)
-            event = recorded.event
-            if isinstance(event, Points) and event.competition_id == competition_id:
-                yield recorded
+            yield event_of(tournament_id, row)
         after = Sequence(rows[-1]["sequence"])
 
 
@@ -456,7 +433,7 @@ async def points_of_competitions(
     rows = await connection.fetch(
         _POINTS_OF_COMPETITIONS,
         tournament_id,
-        [str(competition_id) for competition_id, _ in asked],
+        [competition_id for competition_id, _ in asked],
         [after for _, after in asked],
         upto,
         EVENTS_OF_COMPETITION_AT_ONCE_MAX,
@@ -465,7 +442,7 @@ async def points_of_competitions(
     reached: dict[int, Sequence | None] = {row["n"]: row["sequence"] for row in rows}
     left = [(one, reached.get(n, after)) for n, (one, after) in enumerate(asked, start=1)]
     pending.extendleft([(one, after) for one, after in reversed(left) if after is not None])
-    return await events_of([tuple(row)[1:] for row in rows if row["sequence"] is not None])
+    return [event_of(tournament_id, row[1:]) for row in rows if row["sequence"] is not None]
 
 
 async def all_points_of_competitions(
@@ -489,8 +466,9 @@ async def reversals(
 ) -> list[Recorded]:
     """One chunk of the reversals after sequence `after`, up to `upto`; empty: there are no more. Those that were set
     aside are left out. Raises LogUnreadable."""
-    rows = await connection.fetch(_REVERSALS, tournament_id, after, upto, CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX)
-    return await events_of(rows)
+    bounds = CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
+    rows = await connection.fetch(_EVENTS_WITH_TOPIC, tournament_id, codec.Topic.REVERSED, after, upto, *bounds)
+    return [event_of(tournament_id, row) for row in rows]
 
 
 IDEMPOTENCY_KEYS_MAX: Final = 1_000
@@ -514,12 +492,12 @@ async def keyed(
     if len(idempotency_keys) > IDEMPOTENCY_KEYS_MAX:
         raise ValueError(f"{len(idempotency_keys)} keys are more than {IDEMPOTENCY_KEYS_MAX}")
     rows = await connection.fetch(_KEYED, tournament_id, idempotency_keys)
-    found = [KeyedEvent(row[0], event_of(tuple(row)[1:])) for row in rows]
+    found = [KeyedEvent(row[0], event_of(tournament_id, row[1:])) for row in rows]
     return {one.recorded.idempotency_key: one for one in found if one.recorded.idempotency_key is not None}
 
 
 async def name_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> str:
     """The name of a tournament after this event. Raises LogUnreadable."""
-    naming = event_of(await connection.fetchrow(_NAMING, tournament_id, sequence)).event
+    naming = event_of(tournament_id, await connection.fetchrow(_NAMING, tournament_id, sequence)).event
     assert isinstance(naming, TournamentOpened | TournamentRenamed)  # the opening cannot be set aside
     return naming.name

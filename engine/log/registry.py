@@ -25,7 +25,7 @@ _OPEN: Final = """
     SELECT CASE
         WHEN EXISTS (SELECT FROM deleted_tournament WHERE slug = $2) THEN false
         WHEN EXISTS (SELECT FROM tournament WHERE slug = $2) THEN false
-        ELSE open_tournament($1, $2, $3, $4, $5, $6, $7)
+        ELSE open_tournament($1, $2, $3, $4, $5)
     END
 """
 _IS_DELETED: Final = """
@@ -34,8 +34,8 @@ _IS_DELETED: Final = """
 """
 _RENAMED: Final = """
     SELECT DISTINCT tournament_id
-    FROM event
-    WHERE tournament_id = ANY($1::bigint[]) AND kind = 'TournamentRenamed'
+    FROM topic
+    WHERE tournament_id = ANY($1::bigint[]) AND topic = -2
 """
 _SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
 _BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
@@ -76,8 +76,8 @@ async def open_tournament(
 ) -> bool:
     """Enters a tournament in the registry and records its opening. Returns False if the slug is taken. Raises
     Unacceptable."""
-    kind, body = codec.encode(opening(name, slug))
-    opened: bool = await connection.fetchval(_OPEN, tournament_id, slug, name, uuid4(), actor, kind, body)
+    line = codec.line_of(opening(name, slug), actor)
+    opened: bool = await connection.fetchval(_OPEN, tournament_id, slug, name, uuid4(), line)
     return opened
 
 

@@ -5,12 +5,8 @@ Functions take a connection and do not translate driver errors: readers use `poo
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sized
-from collections.abc import Sequence as Items
-from itertools import count, repeat
-from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from asyncpg import Connection, Record
 from msgspec import Struct
 
@@ -18,65 +14,43 @@ from engine.database.distribution import TournamentQuery
 from engine.domain.errors import LogForked
 from engine.domain.events import EventSetAside, Recorded
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import codec, digest
+from engine.log import digest
 from engine.log.appending import Unseen
 from engine.log.heads import Head, beginning
-from engine.log.rows import COLUMNS, TEXT, event_of, events_of
+from engine.log.rows import ASIDE, PERSONALS, BlockLines, decoded, events_of, lines_of
 
+# The block that ends at $2, and $3 - 1 that follow it, with the texts of as many as have $4 events and $5 bytes.
 # PostgreSQL never turns ordered subqueries into joins: each is a walk along an index, as long as `enable_bitmapscan` is
 # off (`engine/database/pool.py`).
 _BLOCKS: Final = TournamentQuery(
-    """
-    SELECT tournament_id, last_sequence, digest, bytes
-    FROM block
-    WHERE tournament_id = $1 AND last_sequence >= $2
-    ORDER BY last_sequence
-    LIMIT $3
-    """,
-    "bigint",
-    "bigint",
-)
-# `kind` is NULL for an event that was set aside. The subselect of `COLUMNS` does not depend on the row: it is executed
-# once, by an index that is usually empty, and an empty set is not even searched. But planning it takes as long as
-# reading a short tail. So `_EVENTS` asks only whether there is an EventSetAside at all; of several tournaments, once
-# for all of them, not for each event. If so, every `kind` is NULL, and `_EVENTS_MARKING_SET_ASIDE` reads again.
-_EVENTS: Final = TournamentQuery(
     f"""
     SELECT
-        tournament_id, sequence, recorded_at, actor,
-        CASE WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = $1) THEN NULL ELSE kind END
-            AS kind,
-        idempotency_key, {TEXT}
-    FROM event
-    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
-    ORDER BY sequence
-    """,  # noqa: S608 # the text is in `rows.py`
-    each=f"""
-    SELECT
-        e.tournament_id, e.sequence, e.recorded_at, e.actor,
-        CASE
-            WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = ANY($1::bigint[])) THEN NULL
-            ELSE e.kind
-        END AS kind,
-        e.idempotency_key, e.body
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
-    CROSS JOIN LATERAL (
-        SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, {TEXT}
-        FROM event
-        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
-        ORDER BY sequence
-        LIMIT a.upto - a.after
-    ) AS e
-    """,  # noqa: S608 # the text is in `rows.py`
-)
-_EVENTS_MARKING_SET_ASIDE: Final = TournamentQuery(
-    f"""
-    SELECT {COLUMNS}
-    FROM event
-    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
-    ORDER BY sequence
+        $1::bigint AS tournament_id, b.first_sequence, b.last_sequence, b.recorded_at, b.digest, b.text,
+        {PERSONALS},
+        EXISTS (SELECT FROM topic WHERE tournament_id = $1 AND topic = -1) AS has_asides
+    FROM (
+        SELECT
+            first_sequence, last_sequence, recorded_at, digest,
+            CASE WHEN is_read THEN text END AS text, is_read AND personal AS personal
+        FROM (
+            SELECT
+                *,
+                last_sequence > $2 AND (
+                    first_sequence = $2 + 1 OR last_sequence - $2 <= $4
+                    AND sum(CASE WHEN last_sequence > $2 THEN octet_length(text) END)
+                        OVER (ORDER BY last_sequence ROWS UNBOUNDED PRECEDING) <= $5
+                ) AS is_read
+            FROM (
+                SELECT first_sequence, last_sequence, recorded_at, digest, personal, text
+                FROM block
+                WHERE tournament_id = $1 AND last_sequence >= $2
+                ORDER BY last_sequence
+                LIMIT $3
+            ) AS b
+        ) AS b
+    ) AS b
+    ORDER BY b.last_sequence
     """,  # noqa: S608 # the columns are in `rows.py`
-    "bigint",
     "bigint",
     "bigint",
 )
@@ -131,7 +105,7 @@ async def tails(
     missing, and LogUnreadable if an event cannot be decoded. If that happens in several tournaments, the error names
     one of them.
     """
-    return await _decoded(after, await _read(connection, after, blocks_max=blocks_max, bytes_max=bytes_max))
+    return await _decoded(await _read(connection, after, blocks_max=blocks_max, bytes_max=bytes_max))
 
 
 async def tails_to_head(
@@ -146,8 +120,7 @@ async def tails_to_head(
             to = read.spans[tournament_id]
             reading = asyncio.create_task(_read(connection, {tournament_id: to}, bytes_max=bytes_max))
             await asyncio.sleep(0)  # it sends its query
-            yield (await _decoded({tournament_id: after}, read)).tails[tournament_id]
-            after = to
+            yield (await _decoded(read)).tails[tournament_id]
     finally:
         await asyncio.wait([reading])  # cancelling what PostgreSQL is at would end the transaction
         if not reading.cancelled():
@@ -161,37 +134,30 @@ def unseen_tail(tournament_id: TournamentId, after: Head, unseen: Unseen) -> Tai
     Raises LogForked if their chain of digests, recomputed from `after`, does not lead to where the append says, and
     LogUnreadable if an event cannot be decoded.
     """
-    events: list[Recorded] = []
+    if f'["{EventSetAside.tag}"' in unseen.text:
+        return None
+    blocks = []
     head = after
-    for line in unseen.text.encode().split(b"\n"):
-        text, _, apart = line.partition(b"\t")
-        try:
-            block = digest.columns_of(text)
-            recorded_at = digest.moment(block.recorded_us)
-            bodies = list(map(codec.join, block.bodies, _personals(apart))) if apart else block.bodies
-        except (msgspec.ValidationError, OverflowError):
+    for stored in unseen.text.split("\x1e"):
+        text, _, personals = stored.partition("\x1d")
+        found = digest.block_in(text)
+        if found is None:
             return None
-        if EventSetAside.tag in block.kinds:
-            return None
-        keys = block.keys or repeat(None)
-        for row in zip(count(head.sequence + 1), block.actors, block.kinds, keys, bodies, strict=False):
-            sequence, actor, kind, key, body = row
-            events.append(event_of((tournament_id, sequence, recorded_at, actor, kind, key, body)))
-        head = Head(Sequence(head.sequence + len(block.kinds)), digest.chain(head.digest, text))
+        blocks.append(BlockLines(found.first_sequence, found.count, found.recorded_at, found.lines, personals or None))
+        head = Head(Sequence(head.sequence + found.count), digest.chain(head.digest, text.encode()))
     if head.digest != unseen.digest:
         raise LogForked(tournament_id, after.sequence)
-    return Tail(events, head)
-
-
-_personals: Final = msgspec.json.Decoder(list[str | None]).decode
+    return Tail(decoded(tournament_id, blocks), head)
 
 
 class _Read(Struct, frozen=True):
-    """Rows of events as they were read: how far of each tournament, and which tournaments have more."""
+    """Blocks as they were read: how far of each tournament, which tournaments have more, and which have events that
+    were set aside."""
 
     spans: dict[TournamentId, Head]
     unread: set[TournamentId]
-    rows: Items[Any]
+    blocks: dict[TournamentId, list[BlockLines]]
+    aside: dict[TournamentId, set[Sequence]]
 
 
 async def _read(
@@ -201,93 +167,60 @@ async def _read(
     blocks_max: int = TAIL_BLOCKS_MAX,
     bytes_max: int | None = None,
 ) -> _Read:
-    bytes_max = TAIL_BYTES_MAX if bytes_max is None else bytes_max
-    spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max, bytes_max)
-    if not spans:
-        return _Read(spans, unread, [])
-    rows = await _rows(connection, {t: (after[t].sequence, end.sequence) for t, end in spans.items()})
-    return _Read(spans, unread, rows)
-
-
-async def _decoded(after: Mapping[TournamentId, Head], read: _Read) -> Tails:
-    """The events that were read."""
-    decoded = await events_of(read.rows)
-    if len(read.spans) == 1:
-        events = dict.fromkeys(read.spans, decoded)
-    else:
-        events = {tournament_id: [] for tournament_id in read.spans}
-        for row, recorded in zip(read.rows, decoded, strict=True):
-            events[row[0]].append(recorded)
-    for tournament_id, end in read.spans.items():
-        if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
-            raise LogForked(tournament_id, after[tournament_id].sequence)
-    return Tails(
-        {tournament_id: Tail(events[tournament_id], end) for tournament_id, end in read.spans.items()}, read.unread
-    )
-
-
-async def _rows(connection: Connection, spans: Mapping[TournamentId, tuple[Sequence, Sequence]]) -> list[Record]:
-    """The events of each tournament that follow the first sequence of its span, up to the second."""
-    rows = await _EVENTS.fetch(connection, spans)
-    if None in map(_KIND, rows):
-        rows = await _EVENTS_MARKING_SET_ASIDE.fetch(connection, spans)
-    return rows
-
-
-_KIND: Final = itemgetter(4)
-
-
-class _End(Struct, frozen=True):
-    """The end of a block, and the size of its text in bytes."""
-
-    head: Head
-    size: int
-
-
-async def _blocks(
-    connection: Connection, after: Mapping[TournamentId, Head], blocks_max: int
-) -> dict[TournamentId, list[_End]]:
-    """The ends of the blocks that follow `after`: one more than may be read, to tell whether there is more.
-
-    Raises LogForked.
-    """
-    limit = min(blocks_max, _share(TAIL_EVENTS_MAX, after)) + 2  # the block that ends there already, and one more
-    ends: dict[TournamentId, list[_End]] = {
-        tournament_id: [_End(beginning(tournament_id), 0)] if head.sequence == 0 else []
-        for tournament_id, head in after.items()
-    }
+    """Raises LogForked."""
+    bytes_max = bytes_max or TAIL_BYTES_MAX
+    events_share = _share(TAIL_EVENTS_MAX, after)
+    blocks_max = min(blocks_max, events_share)
     asked = {tournament_id: (head.sequence,) for tournament_id, head in after.items()}
-    for tournament_id, sequence, digest_, size in await _BLOCKS.fetch(connection, asked, limit):
-        ends[tournament_id].append(_End(Head(sequence, digest_), size))
-    for tournament_id, head in after.items():
-        if not ends[tournament_id] or ends[tournament_id].pop(0).head != head:
+    # The block that ends there already, and one more.
+    rows = await _BLOCKS.fetch(connection, asked, blocks_max + 2, events_share, _share(bytes_max, after))
+    found: dict[TournamentId, list[Record]] = {tournament_id: [] for tournament_id in after}
+    for row in rows:
+        found[row["tournament_id"]].append(row)
+    read = _Read({}, set(), {}, {})
+    events = size = 0
+    for tournament_id, following in found.items():
+        begin = head = after[tournament_id]
+        if head != beginning(tournament_id) and (not following or _end(following.pop(0)) != head):
             raise LogForked(tournament_id, head.sequence)
-    return ends
-
-
-def _spans(
-    after: Mapping[TournamentId, Head], ends: Mapping[TournamentId, list[_End]], blocks_max: int, bytes_max: int
-) -> tuple[dict[TournamentId, Head], set[TournamentId]]:
-    """How far to read each tournament that has something to read, and which tournaments have more than that."""
-    spans: dict[TournamentId, Head] = {}
-    unread: set[TournamentId] = set()
-    all_events = all_bytes = 0
-    for tournament_id, of_blocks in ends.items():
-        taken = count = size = 0
-        for end in of_blocks[:blocks_max]:
-            events = end.head.sequence - after[tournament_id].sequence
-            heavy = events > _share(TAIL_EVENTS_MAX, after) or size + end.size > _share(bytes_max, after)
-            if taken and heavy:
+        blocks: list[BlockLines] = []
+        for row in following:
+            if row["text"] is None or len(blocks) == blocks_max:
                 break
-            taken, count, size = taken + 1, events, size + end.size
-        if spans and (all_events + count > TAIL_EVENTS_MAX or all_bytes + size > bytes_max):
-            taken = 0
-        if taken:
-            spans[tournament_id] = of_blocks[taken - 1].head
-            all_events, all_bytes = all_events + count, all_bytes + size
-        if taken < len(of_blocks):
-            unread.add(tournament_id)
-    return spans, unread
+            if row["first_sequence"] != head.sequence + 1:
+                raise LogForked(tournament_id, begin.sequence)
+            head = _end(row)
+            blocks.append(lines_of(tournament_id, row))
+        count, length = head.sequence - begin.sequence, sum(len(block.text) for block in blocks)
+        if read.spans and (events + count > TAIL_EVENTS_MAX or size + length > bytes_max):
+            blocks = []
+        if blocks:
+            events, size = events + count, size + length
+            read.spans[tournament_id], read.blocks[tournament_id] = head, blocks
+            if following[0]["has_asides"]:
+                read.aside[tournament_id] = set()
+        if len(blocks) < len(following):
+            read.unread.add(tournament_id)
+    for tournament_id, aside in read.aside.items():
+        aside.update(row["sequence"] for row in await connection.fetch(ASIDE, tournament_id))
+    return read
+
+
+def _end(row: Record) -> Head:
+    return Head(row["last_sequence"], row["digest"])
+
+
+async def _decoded(read: _Read) -> Tails:
+    """The events that were read."""
+    return Tails(
+        {
+            tournament_id: Tail(
+                await events_of(tournament_id, read.blocks[tournament_id], read.aside.get(tournament_id, ())), head
+            )
+            for tournament_id, head in read.spans.items()
+        },
+        read.unread,
+    )
 
 
 def _share(total: int, among: Sized) -> int:

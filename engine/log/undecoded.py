@@ -7,54 +7,38 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from asyncpg import Connection
+from asyncpg import Connection, Record
 from msgspec import Struct
 
 from engine.database.distribution import TournamentQuery
 from engine.domain.errors import LogForked
 from engine.domain.terms import ActorId, Sequence, TournamentId
+from engine.log import codec
 from engine.log.heads import Head
 from engine.log.reading import CHUNK_BYTES_MAX, CHUNK_EVENTS_MAX
-from engine.log.rows import ASIDE, TEXT
+from engine.log.rows import EVENTS_BETWEEN, within
 
-# Like `_CHUNK` of `reading.py`, with the digest of each event's block. Returns nothing if the block of event $2 has
-# another digest than $3, or if no block with digest $6 ends at $5.
+# Like `EVENTS_BETWEEN` of `rows.py`. Returns nothing if the block of event $2 has another digest than $6, or if no
+# block with digest $8 ends at $7.
 _STORED: Final = TournamentQuery(
     f"""
-    SELECT $1::bigint AS tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest
-    FROM (
-        SELECT
-            sequence, recorded_at, actor, body,
-            CASE WHEN sequence IN (SELECT sequence FROM ({ASIDE}) AS set_aside) THEN NULL ELSE kind END AS kind,
-            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
-        FROM (
-            SELECT sequence, recorded_at, actor, kind, {TEXT}
-            FROM event
-            WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $4
-            ORDER BY sequence
-            LIMIT $7
-        ) AS e
-    ) AS s
-    CROSS JOIN LATERAL (
-        SELECT digest
-        FROM block
-        WHERE tournament_id = $1 AND last_sequence >= s.sequence
-        ORDER BY last_sequence
-        LIMIT 1
-    ) AS b
-    WHERE (s.size <= $8 OR s.sequence = $2 + 1) AND ($2 = 0 OR $3 = (
+    SELECT $1::bigint AS tournament_id, b.*
+    FROM ({EVENTS_BETWEEN}) AS b
+    WHERE ($2 = 0 OR $6 = (
         SELECT digest
         FROM block
         WHERE tournament_id = $1 AND last_sequence >= $2
         ORDER BY last_sequence
         LIMIT 1
-    )) AND ($5::bigint = 0 OR $6 = (SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $5))
-    ORDER BY s.sequence
-    """,  # noqa: S608 # written down above
+    )) AND ($7::bigint = 0 OR $8 = (SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $7))
+    ORDER BY b.last_sequence
+    """,  # noqa: S608 # written down in `rows.py`
+    "bigint",
+    "bigint",
+    "bigint",
     "bigint",
     "bigint",
     "bytea",
-    "bigint",
     "bigint",
     "bytea",
 )
@@ -110,16 +94,36 @@ async def stored_of(
 ) -> dict[TournamentId, list[Stored]]:
     """Like `stored` for several tournaments. The limits of events and bytes hold for each. Tournaments for which
     `stored` would raise LogForked are missing."""
-    found: dict[TournamentId, list[Stored]] = {tournament_id: [] for tournament_id in spans}
-    asked = {tournament_id: _values(span) for tournament_id, span in spans.items()}
-    for row in await _STORED.fetch(connection, asked, events_max, bytes_max):
-        found[row[0]].append(Stored(*row[1:]))
-    return {tournament_id: events for tournament_id, events in found.items() if _follow(events, spans[tournament_id])}
+    found: dict[TournamentId, list[Record]] = {tournament_id: [] for tournament_id in spans}
+    bounds = events_max, bytes_max
+    asked = {tournament_id: _values(span, *bounds) for tournament_id, span in spans.items()}
+    for row in await _STORED.fetch(connection, asked):
+        found[row["tournament_id"]].append(row)
+    stored = {
+        tournament_id: _stored(tournament_id, rows, spans[tournament_id], *bounds)
+        for tournament_id, rows in found.items()
+    }
+    return {tournament_id: events for tournament_id, events in stored.items() if _follow(events, spans[tournament_id])}
 
 
-def _values(span: EventSpan) -> tuple[Sequence, bytes, Sequence, Sequence, bytes]:
+def _values(span: EventSpan, events_max: int, bytes_max: int) -> tuple[object, ...]:
     known = span.known or _NONE
-    return span.after.sequence, span.after.digest, span.upto, known.sequence, known.digest
+    after = span.after
+    return after.sequence, span.upto, events_max, bytes_max, after.digest, known.sequence, known.digest
+
+
+def _stored(
+    tournament_id: TournamentId, rows: list[Record], span: EventSpan, events_max: int, bytes_max: int
+) -> list[Stored]:
+    events = []
+    each = within(tournament_id, rows, span.after.sequence, span.upto, events_max, bytes_max)
+    for row, lines in zip(rows, each, strict=False):
+        for number, line in enumerate(lines.joined().split("\n"), lines.first_sequence):
+            is_aside = number in row["aside"]
+            parts = codec.any_parts_of(line)
+            kind = None if is_aside else parts.kind
+            events.append(Stored(Sequence(number), lines.recorded_at, parts.actor, kind, parts.body, row["digest"]))
+    return events
 
 
 def _follow(events: list[Stored], span: EventSpan) -> bool:

@@ -21,10 +21,11 @@ from msgspec import Struct
 
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, LogDisproved, NotFound, Unacceptable
+from engine.domain.events import Event, Naming
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import archive, codec, digest
 from engine.log.archive import ArchivedBlock, Manifest, UsedKey
-from engine.log.digest import EventColumns
+from engine.log.codec import BlockContent, Parts
 from projections.verification import stored_log
 from projections.verification.findings import Difference
 from projections.verification.one_tournament import verification
@@ -51,7 +52,7 @@ _KEYS: Final = """
     ORDER BY sequence
 """
 _PATH: Final = "SET LOCAL search_path = tallybook"
-_IMPORT: Final = "SELECT import_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+_IMPORT: Final = "SELECT import_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
 _IS_HERE: Final = """
     SELECT
         EXISTS (SELECT FROM tournament WHERE tournament_id = $1) AS id_is_taken,
@@ -103,7 +104,7 @@ async def exported(
         sequence, chained = Sequence(0), digest.genesis(tournament_id)
         while blocks := await stored_log.blocks(connection, tournament_id, sequence):
             for block, archived in zip(blocks, await _archived(connection, tournament_id, blocks), strict=True):
-                chained = digest.chain(chained, bytes(archived.events))
+                chained = digest.chain(chained, archived.text.encode())
                 if chained != block.digest or block.first_sequence != sequence + 1:
                     raise LogDisproved(
                         f"The events from {block.first_sequence} to {block.last_sequence} of {tournament.slug} do not "
@@ -121,10 +122,10 @@ async def _archived(
     rest = {row[0]: (row[1], row[2]) for row in await connection.fetch(_BLOCKS, tournament_id, lasts)}
     archived = []
     for block in blocks:
-        columns = block.columns()
-        keys = (
-            [] if columns is None or columns.keys is None else sorted({key for key in columns.keys if key is not None})
-        )
+        content, personals = block.content(), block.personal_fields()
+        keys = [] if content is None else sorted({sent.key for sent in content.sent if sent.key is not None})
+        sequences = range(block.first_sequence, block.last_sequence + 1)
+        texts = [personals[Sequence(n)].text if n in personals else None for n in sequences]
         used = await connection.fetch(_KEYS, tournament_id, keys) if keys else []
         append_id, answers = rest[block.last_sequence]
         archived.append(
@@ -137,8 +138,8 @@ async def _archived(
                 created=block.created,
                 rules=block.rules,
                 keys=[UsedKey(key, fingerprint.hex(), sequence) for key, fingerprint, sequence in used],
-                personals=block.personals,
-                events=archive.raw(block.text or b"null"),
+                personals=texts if personals else None,
+                text=(block.text or b"").decode(),
             )
         )
     return archived
@@ -176,8 +177,8 @@ async def enter(owner: Connection, lines: Iterable[bytes], *, progress: Callable
             for block in parts:
                 assert isinstance(block, ArchivedBlock)
                 ends.append(block.last_sequence)
-                columns = await _insert(owner, manifest.tournament_id, block, line=len(ends) + 1)
-                followed = max([followed, *(one for one in _created(columns) if one <= IDS_FOLLOWED_MAX)])
+                events = await _insert(owner, manifest.tournament_id, block, line=len(ends) + 1)
+                followed = max([followed, *(one for one in _created(events) if one <= IDS_FOLLOWED_MAX)])
                 progress(block.last_sequence, manifest.sequence)
             await _refuse_future(owner, manifest)
             await _verify(owner, manifest, ends)
@@ -211,25 +212,27 @@ async def _refuse_if_here(owner: Connection, manifest: Manifest) -> None:
         )
 
 
-async def _insert(owner: Connection, tournament_id: TournamentId, block: ArchivedBlock, *, line: int) -> EventColumns:
+async def _insert(
+    owner: Connection, tournament_id: TournamentId, block: ArchivedBlock, *, line: int
+) -> list[Event | None]:
     """Inserts a block, and returns its events. Raises LogDisproved if PostgreSQL cannot hold it."""
-    columns = block.columns()
+    content = block.content()
+    events = _events(content)
     try:
         await owner.execute(
             _IMPORT,
             tournament_id,
-            columns.first_sequence,
-            digest.moment(columns.recorded_us),
+            content.first_sequence,
+            digest.moment(content.recorded_us),
             bytes.fromhex(block.digest),
             block.append_id,
             block.answers,
             block.structure_sequence,
             block.created,
-            columns.actors,
-            columns.kinds,
-            columns.keys,
-            columns.bodies,
+            block.text.partition("\n")[2],
+            [None if event is None else " ".join(map(str, codec.topics_of(event))) or None for event in events],
             block.personals,
+            [event.competitor_id if isinstance(event, Naming) else 0 for event in events],
             [used.key for used in block.keys],
             [bytes.fromhex(used.fingerprint) for used in block.keys],
             [used.sequence for used in block.keys],
@@ -241,18 +244,24 @@ async def _insert(owner: Connection, tournament_id: TournamentId, block: Archive
         if error.table_name != "idempotency":
             raise
         raise LogDisproved(f"Line {line} of the archive has an idempotency key that was used before.") from error
-    return columns
+    return events
 
 
-def _created(columns: EventColumns) -> Iterator[int]:
+def _events(content: BlockContent) -> list[Event | None]:
+    """The events; None instead of one that cannot be decoded: verification names it, unless it was set aside."""
+    return list(map(_event, content.parts))
+
+
+def _event(parts: Parts) -> Event | None:
+    try:
+        return codec.decode(parts.kind, parts.body)
+    except codec.Undecodable:
+        return None
+
+
+def _created(events: Iterable[Event | None]) -> Iterator[int]:
     """The ids of what the events create."""
-    for kind, body in zip(columns.kinds, columns.bodies, strict=True):
-        try:
-            event = codec.decode(kind, body)
-        except codec.Undecodable:
-            continue  # verification names it, unless it was set aside
-        for name in event.creates:
-            yield getattr(event, name)
+    return (getattr(event, name) for event in events if event is not None for name in event.creates)
 
 
 async def _refuse_future(owner: Connection, manifest: Manifest) -> None:

@@ -1,4 +1,4 @@
-"""The checks of what a tournament's blocks store about their events: chain, times, lengths, keys, and structure.
+"""The checks of what a tournament's blocks store about their events: chain, times, keys, topics, and structure.
 
 The chain is recomputed from the stored bytes, link by link. A broken link is reported, and the next one is computed
 from the stored digest. So each place of tampering is reported once, without all blocks after it.
@@ -6,7 +6,7 @@ from the stored digest. So each place of tampering is reported once, without all
 This file does not read the database. `fold_checks.py` checks what the events say.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from typing import Final, get_args
 
@@ -16,9 +16,9 @@ from engine.domain.events import Naming
 from engine.domain.rejudging import RULES
 from engine.domain.terms import CompetitorId, Sequence
 from engine.log import codec, digest
-from engine.log.digest import EventColumns
+from engine.log.codec import BlockContent
 from projections.verification.findings import Finding
-from projections.verification.stored_log import StoredBlock
+from projections.verification.stored_log import TOPICS_SUM, StoredBlock, hash_of_topic
 
 _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 
@@ -26,8 +26,8 @@ _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 class Blocks(Struct, kw_only=True):
     """The blocks verified so far. The last of the `count` ends at `sequence`, with this `digest` and `log_size`, and
     was recorded at `recorded_us`. `structure_sequence`: the end of the last structural one; `structure_kept` tells
-    whether one of them says that. `events`, `keys` and `caused` count their events, idempotency keys, and events in the
-    index of what competitions caused."""
+    whether one of them says that. `events` and `keys` count their events and idempotency keys; `topics` and
+    `topics_sum` are what `stored_log.counts` has of their topics."""
 
     digest: bytes
     sequence: Sequence = Sequence(0)
@@ -38,10 +38,11 @@ class Blocks(Struct, kw_only=True):
     count: int = 0
     events: int = 0
     keys: int = 0
-    caused: int = 0
+    topics: int = 0
+    topics_sum: int = 0
 
-    def check_link(self, block: StoredBlock, columns: EventColumns | None) -> list[Finding]:
-        """Checks that the block follows, with the events of these columns."""
+    def check_link(self, block: StoredBlock, content: BlockContent | None) -> list[Finding]:
+        """Checks that the block follows, with this content."""
         found: list[Finding] = []
         first, last = block.first_sequence, block.last_sequence
         if first != self.sequence + 1 or last < first:
@@ -50,26 +51,24 @@ class Blocks(Struct, kw_only=True):
         if block.rules != RULES:
             wrong = f"is {block.rules}; this program judges by version {RULES} of the rules"
             found.append(Finding(first, "block.rules", wrong))
-        if block.text is None or block.recorded_us is None:
-            wrong = f"there is no event at all in the block from {first} to {last}"
-            return [*found, Finding(first, "event.sequence", wrong)]
-        if not block.timely:
-            found.append(Finding(first, "event.recorded_at", f"is not that of the block from {first} to {last}"))
-        if self.recorded_us is not None and block.recorded_us < self.recorded_us:
-            found.append(Finding(first, "event.recorded_at", "is before that of the event before it"))
-        size = len(block.text) + sum(len(personal.encode()) for personal in block.personals or () if personal)
-        # The size still includes erased fields, whose length is no longer known.
-        if block.size != size and not (block.size > size and _lacks_some(block, columns)):
-            found.append(Finding(first, "block.bytes", f"is {block.size}; its text and personal fields have {size}"))
-        elif first == self.sequence + 1 and block.log_size != self.log_size + block.size:
-            wrong = f"is {block.log_size}; with the blocks before it, there are {self.log_size + block.size}"
+        if block.text is None or content is None:
+            return [*found, Finding(first, "block.text", f"the block from {first} to {last} has no text or no time")]
+        if self.recorded_us is not None and content.recorded_us < self.recorded_us:
+            found.append(Finding(first, "block.recorded_at", "is before that of the block before it"))
+        if content.count != last - first + 1:
+            wrong = f"of the block from {first} to {last} has {content.count} lines"
+            found.append(Finding(first, "block.text", wrong))
+        size = self.log_size + content.size
+        if block.personals is not None:
+            size += block.personal_size
+        # It still includes erased fields, whose length is no longer known.
+        if first == self.sequence + 1 and (block.log_size < size or (block.log_size > size and not block.personal)):
+            wrong = f"is {block.log_size}; with the blocks before it, there are {size}"
             found.append(Finding(first, "block.log_bytes", wrong))
         recomputed = digest.chain(self.digest, block.text)
         if recomputed != block.digest:
             made = f"is {block.digest.hex()}; its events give {recomputed.hex()}"
             found.append(Finding(first, "block.digest", f"of the block from {first} to {last} {made}"))
-        if columns is None:
-            found.append(Finding(first, "event", f"something is NULL in the block from {first} to {last}"))
         return found
 
     def check_keys(
@@ -101,20 +100,24 @@ class Blocks(Struct, kw_only=True):
             return f"is {found}; the last structural block up to it ends at {expected}"
         return None
 
-    def advance(self, block: StoredBlock, columns: EventColumns | None) -> None:
+    def advance(self, block: StoredBlock, content: BlockContent | None) -> None:
         """Moves to the end of the block."""
-        if block.text is not None:
-            self.recorded_us = block.recorded_us
-        if columns is None:
+        if content is None:
             structure = block.structure_sequence
             self.structure_sequence = block.last_sequence if structure is None else structure
         else:
-            self.caused += sum(map(codec.is_caused, columns.kinds, columns.bodies))
+            self.recorded_us = content.recorded_us
         self.digest = block.digest
         self.sequence = block.last_sequence
         self.log_size = block.log_size
         self.count += 1
-        self.events += block.count
+        self.events += 0 if content is None else content.count
+
+    def note_topics(self, sequence: Sequence, topics: Iterable[int]) -> None:
+        """Counts the topics of an event."""
+        for topic in topics:
+            self.topics += 1
+            self.topics_sum = (self.topics_sum + hash_of_topic(topic, sequence)) % TOPICS_SUM
 
 
 class PersonalFields(Struct):
@@ -122,26 +125,33 @@ class PersonalFields(Struct):
 
     lacking: dict[CompetitorId, Sequence] = field(default_factory=dict)
 
-    def concern(self, block: StoredBlock, columns: EventColumns) -> bool:
+    def concern(self, block: StoredBlock, content: BlockContent) -> bool:
         """Whether one of the block's events has personal fields, or had some."""
-        return block.personals is not None or not _NAMING.isdisjoint(columns.kinds)
+        if block.personals is not None or content.entries is None:
+            return True
+        return any(isinstance(entry.event, Naming) for entry in content.entries)
 
-    def check(self, block: StoredBlock, columns: EventColumns) -> Iterator[Finding]:
+    def check(self, block: StoredBlock, content: BlockContent) -> Iterator[Finding]:
         """Checks the personal fields of the block's events against the commitments in their bodies."""
-        personals = [None] * len(columns.bodies) if block.personals is None else block.personals
-        stored = zip(columns.kinds, columns.bodies, personals, strict=True)
-        for number, (kind, body, personal) in enumerate(stored, start=columns.first_sequence):
+        personals = block.personal_fields()
+        for number, parts in enumerate(content.parts, start=content.first_sequence):
+            sequence, kind, body = Sequence(number), parts.kind, parts.body
+            personal = personals.get(sequence)
             if personal is None and kind not in _NAMING:
                 continue
+            joined = body if personal is None else codec.join(body, personal.text)
             try:
-                event = codec.decode(kind, codec.join(body, personal))
+                event = codec.decode(kind, joined)
             except codec.Undecodable:
                 continue  # the fold reports it
-            sequence, text = Sequence(number), codec.text_of(event)
+            found, text = "" if personal is None else personal.text, codec.text_of(event)
             if isinstance(event, Naming) and event.commitment is not UNSET:
                 self.lacking.setdefault(event.competitor_id, sequence)
-            elif codec.part(event, text, (personal or "")[: codec.SALT_DIGITS]) != (body, personal or ""):
-                yield Finding(sequence, "event.personal", "is not what its body has a commitment to")
+            elif codec.part(event, text, found[: codec.SALT_DIGITS]) != (body, found):
+                yield Finding(sequence, "personal.text", "is not what the body has a commitment to")
+            elif personal is not None and isinstance(event, Naming) and event.competitor_id != personal.competitor_id:
+                wrong = f"is {personal.competitor_id}; the event is about {event.competitor_id}"
+                yield Finding(sequence, "personal.competitor_id", wrong)
 
 
 def created_fault(block: StoredBlock, created: list[int], *, certain: bool) -> str | None:
@@ -153,11 +163,3 @@ def created_fault(block: StoredBlock, created: list[int], *, certain: bool) -> s
     if missing or (more and block.whole and certain):
         return f"is {block.created}; its events create {created}"
     return None
-
-
-def _lacks_some(block: StoredBlock, columns: EventColumns | None) -> bool:
-    """Whether the personal fields of an event may have been erased."""
-    if columns is None:
-        return False
-    personals = [None] * len(columns.kinds) if block.personals is None else block.personals
-    return any(kind in _NAMING and not personal for kind, personal in zip(columns.kinds, personals, strict=False))

@@ -44,22 +44,22 @@ def known_digest(known: str, proof: dict[str, Any]) -> str:
 
 def proven_event(proof: dict[str, Any], trusted: str) -> dict[str, Any]:
     """The event, if the proof leads to the trusted digest. Raises ValueError where it does not."""
-    text = proof["block"].encode()
     digest = bytes.fromhex(proof["previous_digest"])
-    for text_hash in [sha256(text).digest(), *map(bytes.fromhex, proof["later"])]:
+    for text_hash in [sha256(proof["block"].encode()).digest(), *map(bytes.fromhex, proof["later"])]:
         if len(digest) != 32 or len(text_hash) != 32:
             raise ValueError("a digest and a hash have 32 bytes")
         digest = sha256(digest + text_hash).digest()
     if digest.hex() != trusted:
         raise ValueError(f"it leads to the digest {digest.hex()}, not to {trusted}")
-    first, recorded_us, actors, kinds, keys, bodies = json.loads(text)
+    head, *lines = proof["block"].split("\n")
+    first, recorded_us = map(int, head.split())
     place = proof["sequence"] - first
-    if not 0 <= place < len(bodies):
-        raise ValueError(f"its block holds the events {first} to {first + len(bodies) - 1}, not {proof['sequence']}")
+    if not 0 <= place < len(lines):
+        raise ValueError(f"its block holds the events {first} to {first + len(lines) - 1}, not {proof['sequence']}")
     recorded_at = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=recorded_us)
-    key = None if keys is None else keys[place]
-    event = {"sequence": first + place, "recorded_at": recorded_at.isoformat(), "actor": actors[place]}
-    return event | {"kind": kinds[place], "idempotency_key": key, "body": json.loads(bodies[place])}
+    kind, actor, key, body = json.loads(lines[place])
+    event = {"sequence": first + place, "recorded_at": recorded_at.isoformat(), "actor": actor}
+    return event | {"kind": kind, "idempotency_key": key, "body": body}
 
 
 def main(arguments: list[str]) -> int:

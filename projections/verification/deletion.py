@@ -64,8 +64,9 @@ _OF_THE_SERVICE: Final = (
     "DELETE FROM quota WHERE tournament_id = $1",
 )
 _OF_THE_LOG: Final = (
-    "DELETE FROM event WHERE tournament_id = $1",
     "DELETE FROM block WHERE tournament_id = $1",
+    "DELETE FROM topic WHERE tournament_id = $1",
+    "DELETE FROM personal WHERE tournament_id = $1",
     "DELETE FROM idempotency WHERE tournament_id = $1",
     "DELETE FROM refusal WHERE tournament_id = $1",
     "DELETE FROM append_lock WHERE tournament_id = $1",

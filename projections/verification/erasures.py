@@ -12,7 +12,6 @@ Nothing here needs a board: a tournament that has stopped forgets, too.
 """
 
 import codecs
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime
 from enum import StrEnum
@@ -25,9 +24,9 @@ from msgspec import Meta, Struct
 
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, Fault, NotFound, OutcomeUnknown, Unacceptable
-from engine.domain.events import CompetitorErased
+from engine.domain.events import CompetitorErased, CompetitorRegistered
 from engine.domain.terms import ID_MAX, OPERATOR, CompetitorId, Sequence, TournamentId, slug_fault
-from engine.log import appending, heads, reading, registry
+from engine.log import appending, codec, heads, reading, registry
 from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
 from projections.tables import snapshots, tables
 from projections.verification.witness import is_cut_off
@@ -41,24 +40,31 @@ LINE_BYTES_MAX: Final = 4_096
 FAULTS_SHOWN_MAX: Final = 20
 """Unreadable lines that one refusal names."""
 
-# Uses the index `event_personal`.
 _REGISTERED: Final = """
-    SELECT recorded_at
-    FROM event
-    WHERE tournament_id = $1 AND kind = 'CompetitorRegistered' AND personal IS NOT NULL
-        AND (rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C") = $2
+    SELECT b.recorded_at
+    FROM personal AS p
+    CROSS JOIN LATERAL (
+        SELECT recorded_at
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= p.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE p.tournament_id = $1 AND p.competitor_id = $2
+    ORDER BY p.sequence
+    LIMIT 1
 """
-# Uses the index `event_erased`.
-_ERASED_AT: Final = """
-    SELECT recorded_at FROM event WHERE tournament_id = $1 AND kind = 'CompetitorErased' AND body = $2 LIMIT 1
-"""
-# Reads all these events: those that were erased are in no index.
+# Reads all these lines: those that were erased are in no index.
 _FORGOTTEN: Final = """
-    SELECT recorded_at, left(body, 40) AS body
-    FROM event
-    WHERE tournament_id = $1 AND kind = 'CompetitorRegistered' AND personal IS NULL
-        AND sequence > $2 AND sequence <= $3
-    ORDER BY sequence
+    SELECT b.recorded_at, l.line
+    FROM block AS b
+    CROSS JOIN LATERAL string_to_table(b.text, chr(10)) WITH ORDINALITY AS l (line, n)
+    WHERE b.tournament_id = $1 AND b.last_sequence > $2 AND b.last_sequence <= $3 AND b.personal
+        AND starts_with(l.line, '["CompetitorRegistered",')
+        AND NOT EXISTS (
+            SELECT FROM personal WHERE tournament_id = $1 AND sequence = b.first_sequence + l.n - 1
+        )
+    ORDER BY b.last_sequence, l.n
 """
 
 
@@ -116,34 +122,22 @@ async def erasures(database: Database) -> AsyncIterator[Erasure]:
         entries = await registry.tournaments(connection)
     for entry in entries:
         async with database.connection_for(entry.tournament_id) as connection:
-            erased = set(await reading.erased_since(connection, entry.tournament_id, Sequence(0)))
+            erased = await reading.erased_since(connection, entry.tournament_id, Sequence(0))
             if not erased:
                 continue
             head = (await heads.current(connection, [entry.tournament_id]))[entry.tournament_id]
             for after in range(0, head.sequence, READ_EVENTS_AT_ONCE):
                 upto = after + READ_EVENTS_AT_ONCE
                 for row in await connection.fetch(_FORGOTTEN, entry.tournament_id, after, upto):
-                    competitor_id = _competitor_in(row["body"])
-                    if competitor_id in erased:
+                    event = codec.entry_of(row["line"]).event
+                    if isinstance(event, CompetitorRegistered) and event.competitor_id in erased:
                         yield Erasure(
                             tournament=entry.tournament_id,
                             slug=entry.slug,
-                            competitor=competitor_id,
+                            competitor=event.competitor_id,
                             registered_at=row["recorded_at"],
-                            erased_at=await connection.fetchval(_ERASED_AT, entry.tournament_id, _body(competitor_id)),
+                            erased_at=erased[event.competitor_id],
                         )
-
-
-_COMPETITOR: Final = re.compile(r'\{"competitor_id":([1-9][0-9]{0,18})[,}]')
-
-
-def _competitor_in(body: str) -> CompetitorId | None:
-    found = _COMPETITOR.match(body)
-    return None if found is None else CompetitorId(int(found[1]))
-
-
-def _body(competitor_id: CompetitorId) -> str:
-    return f'{{"competitor_id":{competitor_id}}}'
 
 
 def kept_in(path: Path) -> set[Erasure]:
@@ -220,10 +214,10 @@ async def _applied(database: Database, line: Erasure, *, dry_run: bool) -> LineO
     async with database.connection_for(line.tournament) as connection:
         if await registry.slug_of(connection, line.tournament) is None:
             return LineOutcome.UNKNOWN_TOURNAMENT
-        registered_at = await connection.fetchval(_REGISTERED, line.tournament, str(line.competitor))
+        registered_at = await connection.fetchval(_REGISTERED, line.tournament, line.competitor)
         if registered_at is None:
-            erased_at = await connection.fetchval(_ERASED_AT, line.tournament, _body(line.competitor))
-            return LineOutcome.UNKNOWN_COMPETITOR if erased_at is None else LineOutcome.ALREADY
+            erased = await reading.erased_since(connection, line.tournament, Sequence(0))
+            return LineOutcome.ALREADY if line.competitor in erased else LineOutcome.UNKNOWN_COMPETITOR
     if registered_at != line.registered_at:
         return LineOutcome.UNKNOWN_COMPETITOR
     if not dry_run:
@@ -249,7 +243,7 @@ async def erase_in_log(database: Database, tournament_id: TournamentId, competit
 async def _append(connection: Connection, tournament_id: TournamentId, competitor_id: CompetitorId) -> Sequence:
     for _ in range(ERASE_ATTEMPTS_MAX):
         head = (await heads.current(connection, [tournament_id]))[tournament_id]
-        if await connection.fetchval(_REGISTERED, tournament_id, str(competitor_id)) is None:
+        if await connection.fetchval(_REGISTERED, tournament_id, competitor_id) is None:
             raise NotFound(f"There is no competitor {competitor_id} to erase.")
         block = Block(
             tournament_id=tournament_id,

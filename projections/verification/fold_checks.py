@@ -5,7 +5,8 @@ This file does not read the database. What can only be told from the log before 
 """
 
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final, Literal
 
@@ -34,7 +35,7 @@ from engine.domain.marks import mark_after
 from engine.domain.rejudging import impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log import codec, digest
-from engine.log.digest import EventColumns
+from engine.log.codec import BlockContent
 from projections.board.board import Board, Revisions, add_points, add_results, fold, reverse_points, turn_points
 from projections.board.differences import differences
 from projections.board.results import Results
@@ -43,7 +44,6 @@ from projections.verification.setting_aside import SetAside
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
 _SUM_MASK: Final = 2**63 - 1
-_SET_ASIDE: Final = "\0"
 """Replaces the tag of an event that was set aside. No PostgreSQL text can hold it."""
 _POINTS: Final = (PointsAdded, PointsReversed, PointsExpired)  # isinstance is faster than with a union
 _NOBODY: Final = ActorId(0)
@@ -126,7 +126,7 @@ class BlockFacts(Struct):
     ids that they create. `due`: reversals that the block lacks, by competition. `reversing`: events that undo or redo
     points, or name totals. `expired`: expiries. `changes`: events after which points may expire, with `before` as in
     ExpiredInBlock. `expirations`: both, as they have to be compared with the rule. `parts`: the points of a request in
-    several rankings, until all are there.
+    several rankings, until all are there. `topics`: those of its events that have some.
     """
 
     structural: bool = False
@@ -137,6 +137,7 @@ class BlockFacts(Struct):
     expired: dict[Sequence, PointsExpired] = field(default_factory=dict)
     changes: dict[Sequence, tuple[Event, datetime | None]] = field(default_factory=dict)
     parts: list[PointsAdded] = field(default_factory=list)
+    topics: list[tuple[Sequence, tuple[int, ...]]] = field(default_factory=list)
     expirations: tuple[ExpiredInBlock, ...] = ()
 
 
@@ -157,39 +158,41 @@ class FoldChecks:
         self._tournament = tournament
         self._revisions = Revisions()
 
-    def check(self, block: StoredBlock, columns: EventColumns, facts: BlockFacts) -> Iterator[Reported]:
+    def check(self, block: StoredBlock, content: BlockContent, facts: BlockFacts) -> Iterator[Reported]:
         """Folds the events of a block, and enters facts about them."""
-        folded, board, kinds = self.folded, self.board, columns.kinds
-        decode, encode, sequence = codec.decode, codec.text_of, columns.first_sequence
+        folded, board, topics_of = self.folded, self.board, codec.topics_of
+        sequence = content.first_sequence
         facts.structural = sequence == 1  # `open_tournament` stores its block as structural
-        if not digest.is_moment(columns.recorded_us):
+        if not digest.is_moment(content.recorded_us):
             yield Finding(sequence, "event.recorded_at", "is outside the years 1 to 9999")
             folded.foldable = False
-        if self.ignored:
-            kinds = self._without_ignored(sequence, kinds)
-        elif sequence == 1 and kinds[0] != "TournamentOpened":
-            yield Finding(sequence, "event.kind", f"is {kinds[0]!r}: the first event opens the tournament")
-        for kind, text in zip(kinds, block.texts(columns), strict=True):
+        events, unlike = self._decoded(block, content)
+        if sequence == 1 and not self.ignored and not isinstance(events[0], TournamentOpened):
+            yield Finding(sequence, "event.kind", f"is {content.parts[0].kind!r}: the first event opens the tournament")
+        for event in events:
             fault: str | None = None
             try:
-                event = decode(kind, text)
-                if encode(event) != text:
+                if isinstance(event, codec.Undecodable):
+                    raise event
+                if topics := topics_of(event):
+                    facts.topics.append((sequence, topics))
+                if sequence in unlike:
                     yield Finding(sequence, "event.body", "is not written as the service writes it")
                 if folded.foldable and (fault := impossible(board, sequence, event)):
                     yield Finding(sequence, "event.body", fault)
                     folded.foldable = _names_only_what_exists(board, event)
                 if (facts.parts or (isinstance(event, PointsAdded) and event.part is not None)) and (
-                    unlike := _part_fault(facts, sequence, event, columns)
+                    wrong := _part_fault(facts, sequence, event, content)
                 ):
-                    yield Finding(sequence, "event.part", unlike)
+                    yield Finding(sequence, "event.part", wrong)
                 if not isinstance(event, _POINTS):
-                    yield from self._fold_other(facts, sequence, columns.recorded_us, event)
-                elif wrong := self._fold_points(facts, sequence, columns.recorded_us, event):
+                    yield from self._fold_other(facts, sequence, content.recorded_us, event)
+                elif wrong := self._fold_points(facts, sequence, content.recorded_us, event):
                     yield Finding(sequence, "event.body", wrong)
             except codec.Undecodable as error:
                 facts.doubtful = True
                 facts.parts.clear()
-                if kind != _SET_ASIDE:
+                if sequence not in self.ignored:
                     yield Finding(sequence, "event.body", f"cannot be decoded: {error}")
                     folded.foldable = False
             except LookupError as error:
@@ -201,9 +204,36 @@ class FoldChecks:
         if facts.parts:
             yield Finding(block.last_sequence, "event.part", "is not the last one of its request")
         if (facts.expired or facts.changes) and board.expiries:
-            yield from self._note_expirations(facts, columns)
+            yield from self._note_expirations(facts, content.first_sequence, events)
         if facts.due:
             yield from self._leave_due(facts)
+
+    def _decoded(
+        self, block: StoredBlock, content: BlockContent
+    ) -> tuple[list[Event | codec.Undecodable], Container[Sequence]]:
+        """The events of a block, or why one of them is none: it cannot be decoded, or was set aside. And those that are
+        not written as the service writes them."""
+        first = content.first_sequence
+        aside = {sequence for sequence in self.ignored if first <= sequence <= block.last_sequence}
+        if content.entries is not None and block.personals is None and not aside:
+            return [entry.event for entry in content.entries], ()
+        self.folded.ignored += sorted(aside)
+        events: list[Event | codec.Undecodable] = []
+        unlike = set[Sequence]()
+        stored = zip(content.lines, content.parts, block.texts(content), strict=True)
+        for number, (line, parts, text) in enumerate(stored, first):
+            sequence = Sequence(number)
+            try:
+                if sequence in aside:
+                    raise codec.Undecodable("set aside")
+                event = codec.decode(parts.kind, text)
+                written = codec.line_with(parts.kind, parts.actor, parts.key, parts.body)
+                if codec.text_of(event) != text or written != line:
+                    unlike.add(sequence)
+                events.append(event)
+            except codec.Undecodable as error:
+                events.append(error)
+        return events, unlike
 
     def _fold_points(self, facts: BlockFacts, sequence: Sequence, recorded_us: int, event: Points) -> str | None:
         """Folds points, counts them apart from the fold as well, and returns what is wrong with reversals. Raises
@@ -259,12 +289,6 @@ class FoldChecks:
             before = of_unity.get(result.competitor_id, 0)
             of_unity[result.competitor_id] = mark_after(before, result.amount, unity.counts, unity.sort)
 
-    def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
-        """The tags of a block's events, with _SET_ASIDE, which cannot be decoded, for each event that was set aside."""
-        aside = {sequence for sequence in self.ignored if first <= sequence < first + len(kinds)}
-        self.folded.ignored += sorted(aside)
-        return [_SET_ASIDE if n in aside else kind for n, kind in enumerate(kinds, start=first)]
-
     def _fold_other(self, facts: BlockFacts, sequence: Sequence, recorded_us: int, event: Event) -> Iterator[Finding]:
         """Folds an event that changes no points. Raises LookupError as the fold does."""
         foldable, board = self.folded.foldable, self.board
@@ -296,18 +320,20 @@ class FoldChecks:
                     yield Finding(sequence, "event.body", wrong)
                 self._revalue(facts, sequence, event)
 
-    def _note_expirations(self, facts: BlockFacts, columns: EventColumns) -> Iterator[Reported]:
+    def _note_expirations(
+        self, facts: BlockFacts, block_first: Sequence, events: Items[Event | codec.Undecodable]
+    ) -> Iterator[Reported]:
         """Notes the expiries of the block, which end it, and changes after which nothing expires."""
-        first = min(facts.expired, default=Sequence(columns.first_sequence + len(columns.kinds)))
-        count = first - columns.first_sequence
+        first = min(facts.expired, default=Sequence(block_first + len(events)))
+        count = first - block_first
         if facts.doubtful or not self.folded.foldable:
             yield Unchecked(f"what expires before the event {first}: an event cannot be folded")
             return
-        if len(facts.expired) != len(columns.kinds) - count:
+        if len(facts.expired) != len(events) - count:
             yield Finding(first, "event.kind", "is an expiry, and other events follow it in its block")
             return
         _, before = facts.changes.pop(Sequence(first - 1), (None, None))
-        causes = list(map(codec.decode, columns.kinds[:count], columns.bodies))
+        causes = [event for event in events[:count] if not isinstance(event, codec.Undecodable)]
         facts.expirations = (
             ExpiredInBlock(first, causes, before, facts.expired),
             *[ExpiredInBlock(Sequence(at + 1), [event], its, {}) for at, (event, its) in facts.changes.items()],
@@ -347,10 +373,10 @@ class FoldChecks:
         return None
 
 
-def _part_fault(facts: BlockFacts, sequence: Sequence, event: Event, columns: EventColumns) -> str | None:
+def _part_fault(facts: BlockFacts, sequence: Sequence, event: Event, content: BlockContent) -> str | None:
     """What is wrong with the event, if it is one of the points of a request in several rankings, which must all be
     there, one after another."""
-    parts, n = facts.parts, sequence - columns.first_sequence
+    parts, n, sent = facts.parts, sequence - content.first_sequence, content.sent
     if not isinstance(event, PointsAdded) or event.part is None:
         fault = f"is absent, after part {len(parts)} of a request"
         parts.clear()
@@ -363,8 +389,7 @@ def _part_fault(facts: BlockFacts, sequence: Sequence, event: Event, columns: Ev
             first.part == (1, count)
             and (event.competition_id, event.reason) == (first.competition_id, first.reason)
             and event.ranking_id not in [one.ranking_id for one in parts]
-            and columns.actors[n] == columns.actors[n - 1]
-            and (columns.keys is None or columns.keys[n] == columns.keys[n - 1])
+            and (sent[n].actor, sent[n].key) == (sent[n - 1].actor, sent[n - 1].key)
         )
     if follows and number < count:
         parts.append(event)

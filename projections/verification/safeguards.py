@@ -40,7 +40,10 @@ _SETTINGS: Final = {
 """Settings that an acknowledged change depends on, and their values. synchronous_commit may be anything that waits for
 the local disk."""
 _STRONGER: Final = {"synchronous_commit": ("on", "local", "remote_write", "remote_apply")}
-_LOG_TABLES: Final = ("tournament", "append_lock", "event", "block", "idempotency", "refusal", "deleted_tournament")
+_LOG_TABLES: Final = (
+    *("tournament", "append_lock", "block", "topic", "personal", "idempotency", "refusal"),
+    "deleted_tournament",
+)
 _SETTING: Final = "SELECT current_setting($1)"
 # Bits of pg_trigger.tgtype: 1 each row, 2 before, 8 delete, 16 update, 32 truncate.
 _TRIGGERS: Final = """
@@ -48,8 +51,8 @@ _TRIGGERS: Final = """
         w.name, w.trigger, t.tgenabled,
         t.tgtype::int & 59 = w.type AND t.tgattr::text = '' AND t.tgqual IS NULL AND p.proname = w.function AS as_made
     FROM (
-        VALUES ('tournament', 'append_only', 58, 'refuse_change'), ('event', 'append_only', 42, 'refuse_change'),
-            ('event', 'only_erased', 19, 'refuse_all_but_erasure'), ('block', 'append_only', 58, 'refuse_change'),
+        VALUES ('tournament', 'append_only', 58, 'refuse_change'), ('block', 'append_only', 58, 'refuse_change'),
+            ('topic', 'append_only', 58, 'refuse_change'), ('personal', 'append_only', 58, 'refuse_change'),
             ('idempotency', 'append_only', 42, 'refuse_change'),
             ('idempotency', 'only_emptied', 19, 'refuse_all_but_emptying'),
             ('append_lock', 'lock_stays', 42, 'refuse_change'), ('refusal', 'refusal_stays', 42, 'refuse_change'),
@@ -75,23 +78,12 @@ _KEYLESS: Final = """
         WHERE i.indrelid = to_regclass('tallybook.' || t.name) AND i.indisprimary AND i.indisvalid AND i.indislive
     )
 """
-_INDEXES: Final = ("event_set_aside", "event_competition", "event_reversal", "event_personal", "event_erased")
-_INDEXLESS: Final = """
-    SELECT w.name
-    FROM unnest($1::text[]) AS w (name)
-    WHERE NOT EXISTS (
-        SELECT
-        FROM pg_index AS i
-        WHERE i.indexrelid = to_regclass('tallybook.' || w.name) AND i.indrelid = to_regclass('tallybook.event')
-            AND i.indisvalid AND i.indislive
-    )
-"""
 _NULLABLE: Final = """
     SELECT t.name, a.attname
     FROM unnest($1::text[]) AS t (name)
     JOIN pg_attribute AS a ON a.attrelid = to_regclass('tallybook.' || t.name)
     WHERE a.attnum > 0 AND NOT a.attisdropped AND NOT a.attnotnull
-        AND a.attname <> ALL (ARRAY['idempotency_key', 'personal', 'answers', 'structure_sequence', 'created'])
+        AND a.attname <> ALL (ARRAY['answers', 'structure_sequence', 'created'])
 """
 _FUNCTIONS: Final = """
     SELECT
@@ -132,9 +124,9 @@ _UNGUARDED_OF_NODE: Final = f"""
             SELECT count(*)
             FROM pg_trigger AS t
             WHERE t.tgrelid = c.oid
-                AND t.tgname ~ '^(append_only|lock_stays|refusal_stays|only_erased|only_emptied)_[0-9]+$'
+                AND t.tgname ~ '^(append_only|lock_stays|refusal_stays|only_emptied)_[0-9]+$'
                 AND t.tgenabled IN ('O', 'A')
-        ) < CASE WHEN c.relname ~ '^(event|idempotency)_[0-9]+$' THEN 2 ELSE 1 END
+        ) < CASE WHEN c.relname ~ '^idempotency_[0-9]+$' THEN 2 ELSE 1 END
 """  # noqa: S608 # names that are written down
 _PLAN_OF: Final = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS {}"
 # The last is Citus's only message about a query that a node could not plan.
@@ -173,8 +165,6 @@ async def broken_rules(connection: Connection) -> list[BrokenRule]:
         broken.append(BrokenRule(f"right.{table}", f"the role {SERVICE_ROLE} may {right} it; SELECT is all it needs"))
     for (table,) in await connection.fetch(_KEYLESS, _LOG_TABLES):
         broken.append(BrokenRule(f"key.{table}", "has no valid primary key"))
-    for (index,) in await connection.fetch(_INDEXLESS, _INDEXES):
-        broken.append(BrokenRule(f"index.{index}", "is missing or invalid; questions to it read the whole log instead"))
     for table, column in await connection.fetch(_NULLABLE, _LOG_TABLES):
         broken.append(BrokenRule(f"column.{table}.{column}", "may be NULL"))
     broken += await _broken_functions(connection)

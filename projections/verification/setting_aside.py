@@ -84,20 +84,19 @@ class _Folding(Struct):
     faults: dict[Sequence, str] = field(default_factory=dict)
 
     def take(self, block: stored_log.StoredBlock) -> None:
-        columns = block.columns()
-        if block.text is None or columns is None or not is_whole(block, self.head.sequence):
+        content = block.content()
+        if block.text is None or content is None or not is_whole(block, self.head.sequence):
             raise LogDisproved(f"The log has a gap at sequence {self.head.sequence + 1}; run `tallybook verify`.")
         if digest.chain(self.head.digest, block.text) != block.digest:
             raise LogDisproved(
                 f"The digest of the block from {block.first_sequence} to {block.last_sequence} is not that of its "
                 "events; run `tallybook verify`."
             )
-        recorded_at = digest.moment(columns.recorded_us)
-        for sequence, (kind, text) in enumerate(
-            zip(columns.kinds, block.texts(columns), strict=True), columns.first_sequence
-        ):
+        recorded_at = digest.moment(content.recorded_us)
+        stored = zip(content.parts, block.texts(content), strict=True)
+        for sequence, (parts, text) in enumerate(stored, content.first_sequence):
             try:
-                event: Event = Ignored() if sequence in self.ignored else codec.decode(kind, text)
+                event: Event = Ignored() if sequence in self.ignored else codec.decode(parts.kind, text)
                 fold(self.board, self.revisions, Recorded(Sequence(sequence), recorded_at, OPERATOR, None, event))
             except codec.Undecodable as error:
                 self.faults[Sequence(sequence)] = str(error)
@@ -166,10 +165,19 @@ async def _allowed(
 # ── What was set aside ──────────────────────────────────────────────────────────────────────────────────
 
 _SET_ASIDES: Final = """
-    SELECT tournament_id, sequence, recorded_at, actor, kind, body
-    FROM event
-    WHERE tournament_id = ANY($1::bigint[]) AND kind = 'EventSetAside'
-    ORDER BY tournament_id, sequence
+    SELECT
+        t.tournament_id, t.sequence, b.recorded_at,
+        split_part(b.text, chr(10), (t.sequence - b.first_sequence + 1)::int) AS line
+    FROM topic AS t
+    CROSS JOIN LATERAL (
+        SELECT first_sequence, recorded_at, text
+        FROM block
+        WHERE tournament_id = t.tournament_id AND last_sequence >= t.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE t.tournament_id = ANY($1::bigint[]) AND t.topic = -1
+    ORDER BY t.tournament_id, t.sequence
 """
 
 
@@ -189,14 +197,16 @@ async def set_asides(connection: Connection, tournament_ids: Items[TournamentId]
     """The effect of every EventSetAside of the logs, in their order, judged from the events themselves."""
     found_in: dict[TournamentId, list[SetAside]] = {}
     rows = await connection.fetch(_SET_ASIDES, tournament_ids, timeout=stored_log.LOOK_SECONDS_MAX)
-    for tournament_id, by, at, actor, kind, body in rows:
+    for tournament_id, by, at, line in rows:
         found = found_in.setdefault(tournament_id, [])
+        actor = codec.any_parts_of(line).actor
         try:
-            event = codec.decode(kind, body)
+            event = codec.entry_of(line).event
         except codec.Undecodable as error:
             found.append(SetAside(by, at, actor, None, None, f"cannot be decoded: {error}"))
             continue
-        assert isinstance(event, EventSetAside)
+        if not isinstance(event, EventSetAside):
+            continue  # its topic is wrong, which verification finds
         named = await stored_log.stored_event(connection, tournament_id, event.sequence)
         earlier = [other for other in found if other.sequence == event.sequence and other.fault is None]
         fault = None
@@ -206,7 +216,7 @@ async def set_asides(connection: Connection, tournament_ids: Items[TournamentId]
             fault = f"names event {event.sequence} by a digest that is not that of its block"
         elif earlier:
             fault = f"names event {event.sequence}, which event {earlier[0].by} has set aside"
-        elif codec.encode(event) != (kind, body):
+        elif codec.line_of(event, actor) != line:
             fault = f"names event {event.sequence} in a form that the service does not write"
         found.append(SetAside(by, at, actor, event.sequence, None if named is None else named.kind, fault))
     return found_in

@@ -1,19 +1,20 @@
 """The stored log, for verification: bytes and catalogues, without trust in their content.
 
-Like `engine/log/reading.py`, this is SQL on events and blocks. Unlike that file, it does not fold events, trust a
-column that another one could contradict, or raise because of invalid data. PostgreSQL's own functions (never those of
-the migrations, which the checked database could have changed) build the text of a block from its events, in the format
-of `digest.block_text`. The hashed text is the text that is decoded. A batch comes as one row for each block, not for
-each event: this makes a check of the whole log as fast as reading it.
+Like `engine/log/reading.py`, this is SQL on blocks. Unlike that file, it does not fold events, trust a column that
+another one could contradict, or raise because of invalid data. PostgreSQL's own functions (never those of the
+migrations, which the checked database could have changed) make what is hashed of a block. The hashed text is the text
+that is decoded.
 
 Functions take a connection, as a rule within `one_moment`, and do not translate driver errors.
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from collections.abc import Sequence as Items
 from contextlib import asynccontextmanager
 from datetime import datetime
+from hashlib import md5
+from itertools import islice, repeat
 from typing import Any, Final
 
 import msgspec
@@ -23,14 +24,11 @@ from msgspec import Struct
 from engine.database.distribution import is_distributed
 from engine.domain.terms import ActorId, CompetitorId, Sequence, TournamentId
 from engine.log import codec
-from engine.log.digest import EventColumns, columns_of
+from engine.log.codec import BlockContent, LogEntry, regular_entries
 
 BLOCKS_MAX: Final = 500
 BYTES_MAX: Final = 512 * 1024
 """A read ends after this many blocks, or with the block that brings their texts to this many bytes."""
-BLOCK_EVENTS_MAX: Final = 250_000
-"""Events that are read of one block. The service never writes that many; this bounds how much a false block can make
-the verifier read."""
 LOOK_SECONDS_MAX: Final = 3_600.0
 """The time limit of one statement here; the service's own statements have some seconds."""
 
@@ -98,63 +96,34 @@ async def rows_of(
 
 # ── Blocks ──────────────────────────────────────────────────────────────────────────────────────────────
 
-# The text is NULL if there are no events. An infinite time has no µs. Bytes are summed as floats: the sum of bigints
-# would be numeric, and take a fifteenth of the whole statement.
+# The text is NULL if the block has no finite time. Bytes are summed as floats: the sum of bigints would be numeric.
 _BLOCKS: Final = """
     SELECT
-        coalesce(b.first_sequence, 0) AS first_sequence, b.last_sequence, coalesce(b.digest, '') AS digest, b.bytes,
-        b.log_bytes, e.count, e.lowest, e.highest, e.recorded_us,
-        e.earliest = b.recorded_at AND e.latest = b.recorded_at AND e.timed = e.count AS timely,
-        e.keys <> 'null' AS keyed,
-        convert_to(
-            '[' || e.lowest || ',' || e.recorded_us || ',' || e.actors || ',' || e.kinds || ',' || e.keys || ','
-                || e.bodies || ']',
+        coalesce(b.first_sequence, 0) AS first_sequence, b.last_sequence, coalesce(b.digest, '') AS digest,
+        CASE WHEN isfinite(b.recorded_at) THEN convert_to(
+            b.first_sequence || ' ' || (extract(epoch FROM b.recorded_at) * 1000000)::bigint || chr(10) || b.text,
             'UTF8'
-        ) AS text,
-        b.structure_sequence, b.created, b.whole, b.rules, e.personals
+        ) END AS text,
+        CASE WHEN isfinite(b.recorded_at) THEN (extract(epoch FROM b.recorded_at) * 1000000)::bigint END AS recorded_us,
+        b.log_bytes, b.structure_sequence, b.created, b.whole, b.rules, b.personal,
+        CASE WHEN b.personal THEN (
+            SELECT json_agg(json_build_array(p.sequence, p.competitor_id, p.text))::text
+            FROM personal AS p
+            WHERE p.tournament_id = $1 AND p.sequence BETWEEN b.first_sequence AND b.last_sequence
+        ) END AS personals
     FROM (
         SELECT
-            first_sequence, last_sequence, recorded_at, digest, bytes, log_bytes, structure_sequence, created, whole,
-            rules,
-            sum(bytes::float8) OVER (ORDER BY last_sequence ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
+            *, answers IS NULL AS whole,
+            sum(octet_length(text)::float8) OVER (ORDER BY last_sequence ROWS UNBOUNDED PRECEDING) - octet_length(text)
+                AS bytes_before
         FROM (
-            SELECT
-                first_sequence, last_sequence, recorded_at, digest, bytes, log_bytes, structure_sequence, created,
-                answers IS NULL AS whole, rules
+            SELECT *
             FROM block
             WHERE tournament_id = $1 AND last_sequence > $2
             ORDER BY last_sequence
             LIMIT $3
         ) AS following
     ) AS b
-    CROSS JOIN LATERAL (
-        SELECT
-            count(*) AS count,
-            min(sequence) AS lowest,
-            max(sequence) AS highest,
-            min(recorded_at) AS earliest,
-            max(recorded_at) AS latest,
-            count(recorded_at) AS timed,
-            CASE
-                WHEN isfinite(min(recorded_at)) THEN (extract(epoch FROM min(recorded_at)) * 1000000)::bigint
-                ELSE 0
-            END AS recorded_us,
-            array_to_json(array_agg(actor))::text AS actors,
-            array_to_json(array_agg(kind))::text AS kinds,
-            CASE
-                WHEN count(idempotency_key) = 0 THEN 'null'
-                ELSE array_to_json(array_agg(idempotency_key))::text
-            END AS keys,
-            array_to_json(array_agg(body))::text AS bodies,
-            CASE WHEN count(personal) > 0 THEN array_agg(personal) END AS personals
-        FROM (
-            SELECT sequence, recorded_at, actor, kind, idempotency_key, body, personal
-            FROM event
-            WHERE tournament_id = $1 AND sequence BETWEEN b.first_sequence AND b.last_sequence
-            ORDER BY sequence
-            LIMIT $5
-        ) AS of_block
-    ) AS e
     WHERE b.bytes_before < $4
     ORDER BY b.last_sequence
 """
@@ -167,71 +136,96 @@ _BLOCK_OF: Final = """
     LIMIT 1
 """
 _DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
-_MISSING: Final = """
-    SELECT s.sequence
-    FROM generate_series($2::bigint, $3::bigint) AS s (sequence)
-    WHERE NOT EXISTS (SELECT FROM event AS e WHERE e.tournament_id = $1 AND e.sequence = s.sequence)
-    ORDER BY s.sequence
-    LIMIT 1
-"""
 _KEYS: Final = """
     SELECT idempotency_key, sequence
     FROM idempotency
     WHERE tournament_id = $1 AND idempotency_key = ANY($2::text[])
 """
-# Uses the index `event_personal`.
 _NOT_ERASED: Final = """
-    SELECT e.competitor_id::bigint, e.sequence
-    FROM (
-        SELECT rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C" AS competitor_id, sequence
-        FROM event
-        WHERE tournament_id = $1 AND personal IS NOT NULL
-            AND rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C" = ANY($2::text[])
-    ) AS e
-    ORDER BY e.sequence
+    SELECT competitor_id, sequence
+    FROM personal
+    WHERE tournament_id = $1 AND competitor_id = ANY($2::bigint[])
+    ORDER BY sequence
 """
 
 
-class StoredBlock(Struct, frozen=True):
-    """A row of `block`, and the events that are stored between its sequences.
+class StoredPersonal(Struct, frozen=True, array_like=True):
+    """Personal fields of an event, and the competitor by whom they are found."""
 
-    `size` is the column `bytes`, `log_size` the column `log_bytes`. `count`, `lowest` and `highest` are of the
-    sequences that are there. `text` is the text of the events, None if there are none. `timely`: the block and all of
-    them have the same time. `keyed`: one of them has an idempotency key. `whole`: all that was sent with it was
-    appended. `rules`: the version of the rules that judged it. `personals`: the personal fields of each event; None: no
-    event has any.
+    sequence: Sequence
+    competitor_id: CompetitorId
+    text: str
+
+
+class StoredBlock(Struct, frozen=True):
+    """A row of `block`, and the personal fields of its events.
+
+    `text` is what is hashed, None if its time is infinite. `log_size` is the column `log_bytes`. `whole`: all that was
+    sent with it was appended. `rules`: the version of the rules that judged it. `personal`: it says that its events had
+    personal fields. `personals`: these, as JSON; None: they were erased, or there were none.
     """
 
     first_sequence: Sequence
     last_sequence: Sequence
     digest: bytes
-    size: int
-    log_size: int
-    count: int
-    lowest: Sequence | None
-    highest: Sequence | None
-    recorded_us: int | None
-    timely: bool | None
-    keyed: bool
     text: bytes | None
+    recorded_us: int | None
+    log_size: int
     structure_sequence: Sequence | None
     created: list[int] | None
     whole: bool
     rules: int
-    personals: list[str | None] | None
+    personal: bool
+    personals: str | None
 
-    def columns(self) -> EventColumns | None:
-        """The content of the text. None: there is no text, or it has a NULL that is not allowed."""
-        try:
-            return None if self.text is None else columns_of(self.text)
-        except msgspec.ValidationError:
-            return None
+    @property
+    def personal_size(self) -> int:
+        """Bytes of its personal fields."""
+        return sum([len(one.text.encode()) for one in self.personal_fields().values()])
 
-    def texts(self, columns: EventColumns) -> list[str]:
-        """The texts of its events: their bodies (those of `columns`) with their personal fields."""
+    @property
+    def lines(self) -> bytes:
+        """The lines of the text; empty if there is none."""
+        return b"" if self.text is None else self.text[self.text.index(b"\n") + 1 :]
+
+    def content(self) -> BlockContent | None:
+        """The content of the text, if there is one."""
+        (content,) = contents([self])
+        return content
+
+    def personal_fields(self) -> dict[Sequence, StoredPersonal]:
+        """The personal fields of its events, by their sequences."""
         if self.personals is None:
-            return columns.bodies
-        return list(map(codec.join, columns.bodies, self.personals))
+            return {}
+        return {one.sequence: one for one in _decode_personals(self.personals)}
+
+    def texts(self, content: BlockContent) -> list[str]:
+        """The texts of its events: their bodies (those of `content`) with their personal fields."""
+        personals = self.personal_fields()
+        return [
+            parts.body if (own := personals.get(Sequence(number))) is None else codec.join(parts.body, own.text)
+            for number, parts in enumerate(content.parts, self.first_sequence)
+        ]
+
+
+def contents(blocks: Items[StoredBlock]) -> list[BlockContent | None]:
+    """The content of each block, as `StoredBlock.content`. Those of many small blocks are decoded in one step."""
+    lines = [block.lines for block in blocks]
+    entries = regular_entries(b"\n".join(lines)) if len(blocks) > 1 else None
+    if entries is None:
+        each: Iterator[list[LogEntry] | None] = repeat(None)
+    else:
+        at = iter(entries)
+        each = (list(islice(at, of_block.count(b"\n") + 1)) for of_block in lines)
+    return [
+        None
+        if block.text is None or block.recorded_us is None
+        else BlockContent(block.first_sequence, block.recorded_us, of_block, found)
+        for block, of_block, found in zip(blocks, lines, each, strict=False)
+    ]
+
+
+_decode_personals: Final = msgspec.json.Decoder(list[StoredPersonal]).decode
 
 
 async def blocks(connection: Connection, tournament_id: TournamentId, after: Sequence) -> list[StoredBlock]:
@@ -244,7 +238,7 @@ async def blocks_of(
     connection: Connection, tournament_ids: Items[TournamentId], after: Sequence, bytes_max: int
 ) -> dict[TournamentId, list[StoredBlock]]:
     """The blocks of each of the tournaments, as `blocks`, with `bytes_max` instead of BYTES_MAX."""
-    bounds = after, BLOCKS_MAX, bytes_max, BLOCK_EVENTS_MAX
+    bounds = after, BLOCKS_MAX, bytes_max
     found = await rows_of(connection, _BLOCKS, _ALL_BLOCKS, tournament_ids, *bounds)
     return {tournament_id: [StoredBlock(*row) for row in rows] for tournament_id, rows in found.items()}
 
@@ -260,24 +254,11 @@ async def digest_at(connection: Connection, tournament_id: TournamentId, sequenc
     return digest
 
 
-async def missing(
-    connection: Connection, tournament_id: TournamentId, first: Sequence, last: Sequence
-) -> Sequence | None:
-    """The first sequence from `first` to `last` that no event has, not looking beyond `first` + BLOCK_EVENTS_MAX. None:
-    events have all of them."""
-    upto = min(last, first + BLOCK_EVENTS_MAX)
-    sequence: Sequence | None = await connection.fetchval(
-        _MISSING, tournament_id, first, upto, timeout=LOOK_SECONDS_MAX
-    )
-    return sequence
-
-
 async def not_erased(
     connection: Connection, tournament_id: TournamentId, competitor_ids: Items[CompetitorId]
 ) -> list[tuple[CompetitorId, Sequence]]:
     """The events that have personal fields of these competitors, with the competitor."""
-    asked = [str(competitor_id) for competitor_id in competitor_ids]
-    rows = await connection.fetch(_NOT_ERASED, tournament_id, asked, timeout=LOOK_SECONDS_MAX)
+    rows = await connection.fetch(_NOT_ERASED, tournament_id, competitor_ids, timeout=LOOK_SECONDS_MAX)
     return [tuple(row) for row in rows]
 
 
@@ -288,26 +269,32 @@ async def key_sequences(connection: Connection, tournament_id: TournamentId, key
 
 # ── What is stored next to the blocks ───────────────────────────────────────────────────────────────────
 
-_OUT_OF_RANGE: Final = """
-    SELECT
-        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence > b.last) AS event_beyond,
-        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence < 1) AS event_before,
-        (SELECT min(last_sequence) FROM block WHERE tournament_id = $1 AND last_sequence < 1) AS block_before
-    FROM (SELECT greatest(max(last_sequence), 0) AS last FROM block WHERE tournament_id = $1) AS b
-"""
-_ALL_OUT_OF_RANGE: Final = for_each(_OUT_OF_RANGE)
-# The second is spelled like the index `event_competition`, by which voiding finds points.
+_BEFORE: Final = "SELECT min(last_sequence) AS sequence FROM block WHERE tournament_id = $1 AND last_sequence < 1"
+_ALL_BEFORE: Final = for_each(_BEFORE)
+# The hash of a topic is the beginning of an MD5, as a number: `hash_of_topic` is the same.
 _COUNTS: Final = """
     SELECT
         (SELECT count(*) FROM idempotency WHERE tournament_id = $1) AS keys,
         (
-            SELECT count(*)
-            FROM event
-            WHERE tournament_id = $1
-                AND sequence BETWEEN 1 AND (SELECT max(last_sequence) FROM block WHERE tournament_id = $1)
-                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
-        ) AS caused
+            SELECT min(p.sequence)
+            FROM personal AS p
+            LEFT JOIN LATERAL (
+                SELECT first_sequence, personal
+                FROM block
+                WHERE tournament_id = $1 AND last_sequence >= p.sequence
+                ORDER BY last_sequence
+                LIMIT 1
+            ) AS b ON true
+            WHERE p.tournament_id = $1 AND (b.personal AND b.first_sequence <= p.sequence) IS NOT TRUE
+        ) AS unseen_personal,
+        count(*) AS topics,
+        (coalesce(sum(('x' || left(md5(topic || ' ' || sequence), 15))::bit(60)::bigint), 0) % (1::int8 << 60))::bigint
+            AS topics_sum
+    FROM topic
+    WHERE tournament_id = $1
 """
+TOPICS_SUM: Final = 1 << 60
+"""Sums of the hashes are kept as remainders of this."""
 _ALL_COUNTS: Final = for_each(_COUNTS)
 _ALL_KEYS: Final = """
     SELECT tournament_id, idempotency_key, sequence
@@ -318,25 +305,34 @@ _ALL_KEYS: Final = """
 _IGNORED: Final = "SELECT tournament_id, sequence FROM set_aside WHERE tournament_id = ANY($1::bigint[])"
 
 
-class OutOfRange(Struct, frozen=True):
-    """The first sequences beyond the last block or before 1. None: there are none."""
-
-    event_beyond: Sequence | None
-    event_before: Sequence | None
-    block_before: Sequence | None
-
-
-async def out_of_range(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, OutOfRange]:
-    """What is stored of each of the tournaments before 1, or beyond the end of its last block."""
-    found = await rows_of(connection, _OUT_OF_RANGE, _ALL_OUT_OF_RANGE, tournament_ids)
-    return {tournament_id: OutOfRange(*rows[0]) for tournament_id, rows in found.items()}
+async def before_the_beginning(
+    connection: Connection, tournament_ids: Items[TournamentId]
+) -> dict[TournamentId, Sequence]:
+    """The first block of each tournament that ends before 1, if there is one."""
+    found = await rows_of(connection, _BEFORE, _ALL_BEFORE, tournament_ids)
+    return {tournament_id: row[0] for tournament_id, (row,) in found.items() if row[0] is not None}
 
 
-async def counts(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, tuple[int, int]]:
-    """How many idempotency keys each of the tournaments has, and how many events up to its last block in the index of
-    points that competitions caused."""
+class StoredCounts(Struct, frozen=True):
+    """What a tournament has next to its blocks: idempotency keys, and topics, with the sum of the hashes of these
+    (`hash_of_topic`). `unseen_personal`: the first personal fields that no reader looks for, because the block does not
+    say that it has some."""
+
+    keys: int = 0
+    unseen_personal: Sequence | None = None
+    topics: int = 0
+    topics_sum: int = 0
+
+
+async def counts(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, StoredCounts]:
+    """What each of the tournaments has next to its blocks."""
     found = await rows_of(connection, _COUNTS, _ALL_COUNTS, tournament_ids)
-    return {tournament_id: (keys, caused) for tournament_id, ((keys, caused),) in found.items()}
+    return {tournament_id: StoredCounts(*row) for tournament_id, (row,) in found.items()}
+
+
+def hash_of_topic(topic: int, sequence: Sequence) -> int:
+    """A number by which the topics of events are compared with those that the database has, all at once."""
+    return int(md5(f"{topic} {sequence}".encode(), usedforsecurity=False).hexdigest()[:15], 16)
 
 
 async def all_keys(
@@ -362,21 +358,21 @@ async def ignored(
 
 
 _STORED_EVENT: Final = """
-    SELECT b.digest, e.recorded_at, e.actor, e.kind, e.body
-    FROM event AS e
-    CROSS JOIN LATERAL (
-        SELECT digest
+    SELECT digest, recorded_at, split_part(text, chr(10), ($2 - first_sequence + 1)::int) AS line
+    FROM (
+        SELECT *
         FROM block
-        WHERE tournament_id = $1 AND last_sequence >= e.sequence
+        WHERE tournament_id = $1 AND last_sequence >= $2
         ORDER BY last_sequence
         LIMIT 1
     ) AS b
-    WHERE e.tournament_id = $1 AND e.sequence = $2
+    WHERE first_sequence <= $2
 """
 
 
 class StoredEvent(Struct, frozen=True):
-    """An event as it is stored, without its key, and the digest of the block that holds it."""
+    """An event as it is stored, without its key, and the digest of the block that holds it. Of a line that is not that
+    of an event, the kind is empty, and the body is the line."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -389,7 +385,10 @@ class StoredEvent(Struct, frozen=True):
 async def stored_event(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> StoredEvent | None:
     """The event with this sequence; None: there is none, or no block that holds it."""
     row = await connection.fetchrow(_STORED_EVENT, tournament_id, sequence)
-    return None if row is None else StoredEvent(sequence, row[1], row[2], row[3], row[4], row[0])
+    if row is None:
+        return None
+    parts = codec.any_parts_of(row["line"])
+    return StoredEvent(sequence, row["recorded_at"], parts.actor, parts.kind, parts.body, row["digest"])
 
 
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────

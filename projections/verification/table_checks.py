@@ -85,7 +85,7 @@ _STANDING: Final = """
     ORDER BY ranking_id, unity_id, position, enrolled
 """
 _OF_TOURNAMENTS: Final = (
-    *("append_lock", "event", "block", "idempotency", "refusal", "checkpoint"),
+    *("append_lock", "block", "topic", "personal", "idempotency", "refusal", "checkpoint"),
     *(table.name for table in TABLES),
 )
 """The tables of the log, and those made from it."""

@@ -63,7 +63,8 @@ class Shorter:
     async def add_block(self, last: int) -> None:
         """Lets the log go on with the block that ends at `last`."""
         first = await self._whole.fetchval("SELECT first_sequence FROM block WHERE last_sequence = $1", last)
-        await self._copy("event", f"sequence BETWEEN {first} AND {last}")
+        for table in "topic", "personal":
+            await self._copy(table, f"sequence BETWEEN {first} AND {last}")
         await self._copy("block", f"last_sequence = {last}")
 
     async def _copy(self, table: str, those: str) -> None:

@@ -237,9 +237,9 @@ async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed
     assert len(before) > 20
     async with service.database.connection() as connection:
         await defects.note_over(connection, clients_tournament, DefectPart.JUDGING, ValueError(NAME))
-    assert set(await left_in_database(owner)) == {"event", "competitor", "snapshot", "idempotency", "defect"}
+    assert set(await left_in_database(owner)) == {"personal", "competitor", "snapshot", "idempotency", "defect"}
     found = [tuple(row) for row in await owner.fetch(documented_finding())]
-    assert found == [(shown.client.tournament, str(shown.ids[-1]))]
+    assert found == [(shown.client.tournament, shown.ids[-1])]
     await peers_client.get("competitors.json")
 
     erased, erasures = await erase(shown), REGISTRY.get_sample_value(METRIC)
@@ -437,7 +437,7 @@ async def test_the_key_of_a_request_that_named_the_erased_repeats_that_request_a
     assert (await client.put(*renamed, keyed("renamed"))).headers["Idempotency-Replayed"] == "true"
 
     async def rest() -> list[object]:
-        tables = ("event", "idempotency", "refusal")
+        tables = ("event", "personal", "idempotency", "refusal")
         return [await owner.fetch(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]
 
     before = await rest()
@@ -460,34 +460,34 @@ async def test_the_key_of_a_request_that_named_the_erased_repeats_that_request_a
 async def test_only_an_event_that_says_so_erases_and_only_what_it_is_about(
     shown: Season, owner: asyncpg.Connection
 ) -> None:
-    for change_ in ("personal = NULL", "personal = 'x'", "body = body || ' '", "idempotency_key = NULL"):
+    for change_ in ("DELETE FROM personal", "UPDATE personal SET text = 'x'", "UPDATE block SET text = text || ' '"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
-            await owner.execute(f"UPDATE event SET {change_} WHERE personal IS NOT NULL")
+            await owner.execute(change_)
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
         await owner.execute("UPDATE idempotency SET fingerprint = 'x'")
-    others = await owner.fetchval("SELECT count(*) FROM event WHERE personal IS NOT NULL")
+    others = await owner.fetchval("SELECT count(*) FROM personal")
     digests = await owner.fetch("SELECT last_sequence, digest FROM block ORDER BY last_sequence")
     await erase(shown)
-    assert await owner.fetchval("SELECT count(*) FROM event WHERE personal IS NOT NULL") == others - 2
+    assert await owner.fetchval("SELECT count(*) FROM personal") == others - 2
     assert digests == (await owner.fetch("SELECT last_sequence, digest FROM block ORDER BY last_sequence"))[:-1]
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
-        await owner.execute("UPDATE event SET personal = 'x' WHERE personal IS NULL")
+        await owner.execute("DELETE FROM personal")
 
 
 async def test_verification_finds_a_name_that_came_back_and_one_that_is_missing(
     shown: Season, owner: asyncpg.Connection, service: Service
 ) -> None:
-    names = "SELECT sequence, personal FROM event WHERE body LIKE $1 AND personal IS NOT NULL ORDER BY sequence"
-    (first, personal), _ = await owner.fetch(names, f'{{"competitor_id":{shown.ids[-1]},%')
+    names = "SELECT * FROM personal WHERE competitor_id = $1 ORDER BY sequence"
+    (_, first, *_), _ = personals = await owner.fetch(names, shown.ids[-1])
     await erase(shown)
     unfolded = await verified(service.database)  # the tables have the name until a worker comes
     assert unfolded.differences == []
     await Worker(service.database).catch_up()
-    await tamper(owner, "UPDATE event SET personal = $2 WHERE sequence = $1", first, personal)
+    await tamper(owner, "INSERT INTO personal VALUES ($1, $2, $3, $4)", *personals[0])
     differences = {(d.sequence, d.field) for d in (await verified(service.database)).differences}
-    assert (first, "event.personal") in differences
-    await tamper(owner, "UPDATE event SET personal = NULL WHERE sequence = 2")
-    assert {(2, "event.personal")} <= {(d.sequence, d.field) for d in (await verified(service.database)).differences}
+    assert (first, "personal") in differences
+    await tamper(owner, "DELETE FROM personal WHERE sequence = 2")
+    assert {(2, "personal")} <= {(d.sequence, d.field) for d in (await verified(service.database)).differences}
 
 
 async def test_archives_made_later_have_no_name_and_earlier_ones_are_still_read(
@@ -698,7 +698,7 @@ async def test_after_the_documented_cleaning_no_file_of_postgresql_has_a_name(tm
             if await owner.fetchval("SELECT min(modification) FROM pg_ls_waldir()") > cleaned_at:
                 break
         assert left_in_files(data_dir) == {}
-        await owner.execute("COMMENT ON TABLE event IS $c$Zoë Quillfeather$c$")
+        await owner.execute("COMMENT ON TABLE block IS $c$Zoë Quillfeather$c$")
         await owner.execute(checkpoint)
         assert {path.split("/")[1] for path in left_in_files(data_dir)} == {"base", "pg_wal"}
         await owner.close()

@@ -90,7 +90,7 @@ def nameless(plan: dict[str, Any], tables: set[str]) -> set[str]:
 @pytest.mark.one_postgresql("there `test_every_statement_about_a_tournament_goes_to_its_shard` says it")
 async def test_every_statement_names_its_tournaments_but_for_a_few(owner: asyncpg.Connection) -> None:
     of_tournaments = {row[0] for row in await owner.fetch(_TABLES)}
-    assert {"event", "block", "append_lock", "checkpoint", "total"} <= of_tournaments
+    assert {"block", "topic", "personal", "append_lock", "checkpoint", "total"} <= of_tournaments
     await owner.execute(_ONE_BY_ONE)
     found = set()
     for name, statement in statements().items():
@@ -109,15 +109,19 @@ async def test_every_statement_names_its_tournaments_but_for_a_few(owner: asyncp
 def test_every_function_that_reads_or_writes_tables_is_told_its_tournament_first() -> None:
     made = schema_objects_of(migration.sql for migration in shipped()).functions.values()
     touching = [
-        function for function in made if re.search(r"\b(FROM|INTO|UPDATE) (event|block|append_lock)\b", function.source)
+        function for function in made if re.search(r"\b(FROM|INTO|UPDATE) (block|append_lock)\b", function.source)
     ]
     assert {function.name for function in touching} == {
         "append_block",
+        "append_blocks",
         "import_block",
         "open_tournament",
         "refuse_keys",
     }
-    assert {function.arguments.split(",")[0] for function in touching} == {"p_tournament_id bigint"}
+    assert {function.arguments.split(",")[0] for function in touching} == {
+        "p_tournament_id bigint",
+        "p_tournament_ids bigint[]",
+    }
 
 
 async def test_every_table_of_tournaments_has_their_id_first_in_its_primary_key(owner: asyncpg.Connection) -> None:

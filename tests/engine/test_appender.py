@@ -105,7 +105,7 @@ async def ids(database: Database) -> list[TournamentId]:
 
 async def commits(owner: asyncpg.Connection) -> int:
     """In how many transactions what follows the openings was appended."""
-    number: int = await owner.fetchval("SELECT count(DISTINCT xmin::text) FROM event WHERE sequence > 1")
+    number: int = await owner.fetchval("SELECT count(DISTINCT xmin::text) FROM block WHERE last_sequence > 1")
     return number
 
 
@@ -121,7 +121,7 @@ async def test_what_is_ready_together_is_committed_together_in_whatever_order_it
         await run(queues)
         assert [queue.answers for queue in queues] == [[2]] * 6
     assert await commits(owner) == 1
-    rows = await owner.fetch("SELECT tournament_id FROM event WHERE sequence = 2 ORDER BY recorded_at")
+    rows = await owner.fetch("SELECT tournament_id FROM block WHERE last_sequence = 2 ORDER BY recorded_at")
     assert [
         row["tournament_id"] for row in rows
     ] == ids  # in ascending order, so that two such never lock each other out
@@ -141,7 +141,7 @@ async def test_what_comes_while_a_commit_is_on_its_way_leaves_with_the_next(
 _COMMITS_OF_NODES: Final = """
     SELECT count(DISTINCT (p.groupid, x.xmin))
     FROM run_command_on_shards(
-        'tallybook.event', 'SELECT coalesce(jsonb_agg(DISTINCT xmin::text), ''[]'') FROM %s WHERE sequence > 1'
+        'tallybook.block', 'SELECT coalesce(jsonb_agg(DISTINCT xmin::text), ''[]'') FROM %s WHERE last_sequence > 1'
     ) AS r
     JOIN pg_dist_placement AS p ON p.shardid = r.shardid
     CROSS JOIN jsonb_array_elements_text(r.result::jsonb) AS x (xmin)
@@ -367,7 +367,7 @@ async def answers(database: Database) -> bool:
 async def test_a_bad_block_is_rejected_and_those_it_was_sent_with_are_not(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
-    await owner.execute("ALTER TABLE event ADD CHECK (strpos(personal, ':\"1313\"') = 0)")
+    await owner.execute("ALTER TABLE personal ADD CHECK (strpos(text, ':\"1313\"') = 0)")
     async with appending(database) as appender:
         queues = [Queue(appender, tournament_id, registered(), registered()) for tournament_id in ids[1:]]
         bad = Queue(appender, ids[0], registered("1313"), registered())
@@ -476,7 +476,7 @@ async def nobody_waits(owner: asyncpg.Connection) -> bool:
 async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds_and_not_sent_again(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
-    await leave_unconfirmed(owner, "event", "strpos(NEW.personal, ':\"1313\"') > 0")
+    await leave_unconfirmed(owner, "personal", "strpos(NEW.text, ':\"1313\"') > 0")
     async with appending(database) as appender:
         queues = [Queue(appender, ids[0], registered("1313")), Queue(appender, ids[1], registered(), registered())]
         await run(queues)
@@ -489,7 +489,7 @@ async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds
 async def test_a_block_is_rejected_without_doubt_although_a_connection_was_lost_before(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    await owner.execute("ALTER TABLE event ADD CHECK (strpos(personal, ':\"1313\"') = 0)")
+    await owner.execute("ALTER TABLE personal ADD CHECK (strpos(text, ':\"1313\"') = 0)")
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with appending(database) as appender:
@@ -515,7 +515,7 @@ async def test_a_row_that_is_there_already_says_nothing_about_a_sending_that_was
             BEGIN
                 RAISE {code} USING MESSAGE = 'duplicate key value violates unique constraint "event_pkey"';
             END $$;
-            CREATE TRIGGER collides BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION collide()
+            CREATE TRIGGER collides BEFORE INSERT ON block FOR EACH ROW EXECUTE FUNCTION collide()
             """
         )
 
@@ -527,7 +527,7 @@ async def test_a_row_that_is_there_already_says_nothing_about_a_sending_that_was
             queue.start()
             await until(lambda: len(queue.outcomes) == 2)
             assert [type(outcome) for outcome in queue.outcomes] == [OutcomeUnknown, Rejected]
-            await owner.execute("DROP TRIGGER collides ON event")
+            await owner.execute("DROP TRIGGER collides ON block")
             again = Queue(appender, ids[1], registered())
             await run([again])
             assert again.answers == [2]
@@ -551,7 +551,7 @@ async def test_an_append_that_meets_a_row_that_is_there_already_is_sent_again(
     )
     async with open_database(dsn, name="test") as database, appending(database) as appender:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
-        await owner.execute("CREATE TRIGGER collides BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION collide()")
+        await owner.execute("CREATE TRIGGER collides BEFORE INSERT ON block FOR EACH ROW EXECUTE FUNCTION collide()")
         queue = Queue(appender, tournament_id, registered(), registered())
         await run([queue])
         assert queue.answers == [2, 3]

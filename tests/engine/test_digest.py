@@ -1,6 +1,5 @@
 """The hash chain: what Python computes is what PostgreSQL computed when it appended."""
 
-import sys
 from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import uuid4
@@ -14,7 +13,7 @@ from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded
 from engine.domain.terms import ID_MAX, OPERATOR, Sequence, TournamentId
 from engine.log import appending, codec, heads, tails
 from engine.log.appending import Appended, Block, Request
-from engine.log.digest import block_text, chain, genesis, microseconds, moment
+from engine.log.digest import block_in, block_text, chain, genesis, microseconds, moment
 from engine.log.heads import Head
 from tests.histories import any_event, stored_texts, unhurried
 from tests.tournaments import open_new_tournament
@@ -24,13 +23,7 @@ on_the_database = settings(
 )  # the same database for all examples
 int64s = st.integers(-ID_MAX - 1, ID_MAX)
 clock_times = st.datetimes(datetime(1900, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC))
-stored_blocks = st.lists(
-    st.tuples(int64s, stored_texts, st.none() | stored_texts, stored_texts), min_size=1, max_size=40
-)
-
-
-def text_of(first_sequence: int, recorded_at: datetime, events: list[tuple]) -> bytes:
-    return block_text(Sequence(first_sequence), recorded_at, *zip(*events, strict=True))
+block_lines = st.lists(stored_texts, min_size=1, max_size=40).map("\n".join)
 
 
 # ── The format ──────────────────────────────────────────────────────────────────────────────────────────
@@ -40,11 +33,13 @@ def test_a_log_begins_with_the_digest_of_its_format_and_its_tournament() -> None
     assert genesis(TournamentId(258)) == sha256(b"tallybook log 1\0\0\0\0\0\0\1\2").digest()
 
 
-def test_the_text_of_a_block_is_its_columns_in_json() -> None:
+def test_the_text_of_a_block_has_its_place_before_its_lines() -> None:
     recorded_at = datetime(1970, 1, 1, 0, 0, 1, 2, tzinfo=UTC)
-    events = [(4, "Tag", None, '{"a":"é\\n"}'), (-5, "Tog", "k\t\x1f\x7f", "")]
-    assert text_of(3, recorded_at, events).decode() == (
-        '[3,1000002,[4,-5],["Tag","Tog"],[null,"k\\t\\u001f\x7f"],["{\\"a\\":\\"é\\\\n\\"}",""]]'
+    points = PointsAdded(ranking_id=3, deltas=(Delta(7, 5, 10),))
+    lines = "\n".join([codec.line_of(points, 4), codec.line_of(RankingClosed(ranking_id=3), 5, 'a "k"')])
+    assert block_text(Sequence(3), recorded_at, lines).decode() == (
+        '3 1000002\n["PointsAdded",4,null,{"ranking_id":3,"deltas":[[7,5,10]]}]\n'
+        '["RankingClosed",5,"a \\"k\\"",{"ranking_id":3}]'
     )
 
 
@@ -53,34 +48,22 @@ def test_a_time_comes_back_from_the_text_as_it_was(recorded_at: datetime) -> Non
     assert moment(microseconds(recorded_at)) == recorded_at
 
 
-def test_without_any_key_there_is_no_column_of_keys() -> None:
-    recorded_at = datetime(1970, 1, 1, tzinfo=UTC)
-    assert text_of(1, recorded_at, [(0, "", None, "")]) == b'[1,0,[0],[""],null,[""]]'
-    assert text_of(1, recorded_at, [(0, "", "", "")]) == b'[1,0,[0],[""],[""],[""]]'
-
-
 def test_a_block_is_chained_by_the_digest_of_its_text() -> None:
     assert chain(b"before", b"text") == sha256(b"before" + sha256(b"text").digest()).digest()
 
 
-@unhurried
-@given(int64s, clock_times, stored_blocks, int64s, clock_times, stored_blocks)
-def test_different_blocks_have_different_texts(
-    sequence: int, at: datetime, events: list[tuple], other_sequence: int, other_at: datetime, other_events: list[tuple]
-) -> None:
-    same = (sequence, at, events) == (other_sequence, other_at, other_events)
-    assert (text_of(sequence, at, events) == text_of(other_sequence, other_at, other_events)) == same
-    assert text_of(sequence, at, events) != text_of(sequence, at, [*events, events[0]])
+@given(int64s, clock_times, block_lines)
+def test_the_text_of_a_block_can_be_taken_apart(sequence: int, at: datetime, lines: str) -> None:
+    found = block_in(block_text(Sequence(sequence), at, lines).decode())
+    assert found is not None
+    assert (found.first_sequence, found.recorded_at, found.lines) == (sequence, at, lines)
+    assert found.count == len(lines.split("\n"))
 
 
 # ── Python and PostgreSQL ───────────────────────────────────────────────────────────────────────────────
 
 _GENESES = "SELECT genesis_digest(t.id) AS digest FROM unnest($1::bigint[]) WITH ORDINALITY AS t (id, n) ORDER BY t.n"
-_TEXT = """
-    SELECT convert_to(
-        block_text($1, (extract(epoch FROM $2::timestamptz) * 1000000)::bigint, $3, $4, $5, $6), 'UTF8'
-    )
-"""
+_TEXT = "SELECT convert_to(block_place($1, $2) || $3, 'UTF8')"
 
 
 async def test_postgresql_begins_a_log_with_the_same_digest(owner: asyncpg.Connection) -> None:
@@ -90,44 +73,30 @@ async def test_postgresql_begins_a_log_with_the_same_digest(owner: asyncpg.Conne
 
 
 @settings(on_the_database, max_examples=100)
-@given(int64s, clock_times, stored_blocks)
+@given(int64s, clock_times, block_lines)
 async def test_postgresql_makes_the_same_text_of_any_block(
-    owner: asyncpg.Connection, first_sequence: int, recorded_at: datetime, events: list[tuple]
+    owner: asyncpg.Connection, first_sequence: int, recorded_at: datetime, lines: str
 ) -> None:
-    actors, kinds, keys, bodies = zip(*events, strict=True)
-    given_keys = keys if any(key is not None for key in keys) else None
-    text = await owner.fetchval(_TEXT, first_sequence, recorded_at, actors, kinds, given_keys, bodies)
-    assert text == text_of(first_sequence, recorded_at, events)
-
-
-async def test_every_character_is_written_alike(owner: asyncpg.Connection) -> None:
-    characters = [chr(n) for n in range(1, sys.maxunicode + 1) if not 0xD800 <= n < 0xE000]
-    for start in range(0, len(characters), 100_000):
-        events = [(0, "", None, "".join(characters[start : start + 100_000]))]
-        at = datetime(2024, 1, 1, tzinfo=UTC)
-        assert await owner.fetchval(_TEXT, 1, at, [0], [""], None, [events[0][3]]) == text_of(1, at, events)
+    text = await owner.fetchval(_TEXT, first_sequence, recorded_at, lines)
+    assert text == block_text(Sequence(first_sequence), recorded_at, lines)
 
 
 # ── A log ───────────────────────────────────────────────────────────────────────────────────────────────
 
-_BLOCKS = "SELECT first_sequence, last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence"
-_EVENTS = """
-    SELECT sequence, recorded_at, actor, kind, idempotency_key, body
-    FROM event
-    WHERE tournament_id = $1 AND sequence BETWEEN $2 AND $3
-    ORDER BY sequence
+_BLOCKS = """
+    SELECT first_sequence, last_sequence, recorded_at, text, digest
+    FROM block
+    WHERE tournament_id = $1
+    ORDER BY last_sequence
 """
 
 
 async def recomputed(owner: asyncpg.Connection, tournament_id: TournamentId) -> list[Head]:
-    """The head after each block, from the stored events alone; each is held against what the block says."""
+    """The head after each block, from the stored texts alone; each is held against what the block says."""
     digest, found = genesis(tournament_id), []
-    for first_sequence, last_sequence, stored in await owner.fetch(_BLOCKS, tournament_id):
-        rows = await owner.fetch(_EVENTS, tournament_id, first_sequence, last_sequence)
-        assert [row["sequence"] for row in rows] == list(range(first_sequence, last_sequence + 1))
-        _, times, actors, kinds, keys, bodies = zip(*rows, strict=True)
-        assert len(set(times)) == 1
-        digest = chain(digest, block_text(first_sequence, times[0], actors, kinds, keys, bodies))
+    for first_sequence, last_sequence, recorded_at, text, stored in await owner.fetch(_BLOCKS, tournament_id):
+        assert text.count("\n") == last_sequence - first_sequence
+        digest = chain(digest, block_text(first_sequence, recorded_at, text))
         assert stored == digest
         found.append(Head(last_sequence, digest))
     return found
@@ -225,4 +194,4 @@ async def test_the_chain_of_any_log_can_be_computed_again(
     async with database.connection() as connection:
         tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
     written = [event for block in blocks for events in block for event in events]
-    assert [codec.encode(recorded.event) for recorded in tail.events[1:]] == [codec.encode(event) for event in written]
+    assert [recorded.event for recorded in tail.events[1:]] == written

@@ -30,19 +30,18 @@ from engine.domain.events import (
     TournamentRenamed,
 )
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
-from engine.log import appending, codec, digest, heads, reading, registry, tails, undecoded
+from engine.log import appending, codec, digest, heads, reading, registry, rows, tails, undecoded
 from engine.log.appending import Appended, Block, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
 from engine.log.heads import Head
 from projections.verification import stored_log
 from tests.bounds import Bounds
 from tests.conftest import A_COMMIT_EACH, PLANS_OF_NODES
 from tests.desks import DOOR, HOLD_HEAD, head_of, holding, number_of, until, waiting_for_locks
-from tests.histories import any_event
 from tests.poison import append_text
 from tests.projections.written import on_the_database
 from tests.sql import OWNERS_OWN, flattened, rows_scanned, statements
 from tests.statements import sent
-from tests.tampering import tamper, unguarded
+from tests.tampering import line_removed, tamper, unguarded
 from tests.tournaments import open_new_tournament
 
 _names = count(1)
@@ -118,9 +117,9 @@ async def test_several_tournaments_are_appended_to_in_one_commit_or_not_at_all(
     ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(3)]
     outcomes = await append(database, *(block(tournament_id) for tournament_id in ids))
     assert [outcome.answers for outcome in outcomes if isinstance(outcome, Appended)] == [(2,)] * 3
-    xids = await owner.fetch("SELECT DISTINCT xmin FROM event WHERE sequence = 2")
+    xids = await owner.fetch("SELECT DISTINCT xmin FROM block WHERE last_sequence = 2")
     assert len(xids) == 1
-    await owner.execute("ALTER TABLE event ADD CHECK (strpos(personal, ':\"1313\"') = 0)")
+    await owner.execute("ALTER TABLE personal ADD CHECK (strpos(text, ':\"1313\"') = 0)")
     blocks = [block(tournament_id) for tournament_id in ids[:2]] + [block(ids[2], request(registered("1313")))]
     with pytest.raises(asyncpg.CheckViolationError):
         await append(database, *blocks)
@@ -182,16 +181,15 @@ class Model:
         assert outcome.recorded_at is not None
         new = list(appending.recorded_events(asked, outcome))
         assert outcome.recorded_at >= self.recorded[-1].recorded_at
-        kinds, keys, bodies = zip(*(tagged(r.event, r.idempotency_key) for r in new), strict=True)
-        text = digest.block_text(new[0].sequence, outcome.recorded_at, [r.actor for r in new], kinds, keys, bodies)
+        text = digest.block_text(new[0].sequence, outcome.recorded_at, "\n".join(map(line, new)))
         self.head = Head(new[-1].sequence, digest.chain(self.head.digest, text))
         assert outcome.digest == self.head.digest
         self.recorded = self.recorded + new
 
 
-def tagged(event: Event, key: str | None) -> tuple[str, str | None, str]:
-    kind, text = codec.encode(event)
-    return kind, key, codec.part(event, text, _SALT)[0]
+def line(recorded: Recorded) -> str:
+    body, _ = codec.part(recorded.event, codec.text_of(recorded.event), _SALT)
+    return codec.line_with(recorded.event.tag, recorded.actor, recorded.idempotency_key, body)
 
 
 _SALT: Final = "5a" * 32
@@ -211,35 +209,72 @@ last_requests = requests | st.builds(
 steps = st.tuples(st.lists(requests, max_size=4), last_requests, st.integers(0, 3), st.booleans())
 
 
+@pytest.mark.parametrize("set_min", [1, 10], ids=["all together", "each by itself"])
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(steps, min_size=1, max_size=8))
+@given(st.lists(st.lists(steps, min_size=1, max_size=3), min_size=1, max_size=6))
 async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
     database: Database,
     monkeypatch: pytest.MonkeyPatch,
-    sequence_of_steps: list[tuple[list[Request], Request, int, bool]],
+    set_min: int,
+    sequence_of_commits: list[list[tuple[list[Request], Request, int, bool]]],
 ) -> None:
-    """Keys repeated in a block and across blocks, stale judgements, blocks sent again: in any order."""
+    """Keys repeated in a block and across blocks, stale judgements, blocks sent again: in any order, in several
+    tournaments."""
     monkeypatch.setattr(appending, "new_salts", lambda count: [_SALT] * count)
-    tournament_id = await open_new_tournament(database, actor=OPERATOR)
-    async with database.connection() as connection:
-        opened = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
-    model = Model(tournament_id, opened.events, opened.head)
-    sent: list[Block] = []
-    for first, last, lag, again in sequence_of_steps:
-        if again and sent:
-            asked = sent[len(first) % len(sent)]
-        else:
-            asked = block(tournament_id, *first, last, judged_at=max(0, model.head.sequence - lag))
-            sent.append(asked)
-        expected = model.append(asked)
-        (outcome,) = await append(database, asked)
-        assert (outcome.answers if isinstance(outcome, Appended) else outcome) == expected
-        if isinstance(outcome, Appended):
-            model.follow(asked, outcome)
-    async with database.connection() as connection:
-        tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=100)
-    assert tail.events == model.recorded
-    assert tail.head == model.head == await head_of(database, tournament_id)
+    monkeypatch.setattr(appending, "SET_MIN", set_min)
+    models = []
+    for _ in range(3):
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        async with database.connection() as connection:
+            opened = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
+        models.append(Model(tournament_id, opened.events, opened.head))
+    sent: list[list[Block]] = [[] for _ in models]
+    for commit in sequence_of_commits:
+        blocks = []
+        for (first, last, lag, again), model, before in zip(commit, models, sent, strict=False):
+            if again and before:
+                blocks.append(before[len(first) % len(before)])
+            else:
+                judged_at = max(0, model.head.sequence - lag)
+                blocks.append(block(model.tournament_id, *first, last, judged_at=judged_at))
+                before.append(blocks[-1])
+        expected = [model.append(one) for model, one in zip(models, blocks, strict=False)]
+        outcomes = await append(database, *blocks)
+        for model, one, outcome, said in zip(models, blocks, outcomes, expected, strict=False):
+            assert (outcome.answers if isinstance(outcome, Appended) else outcome) == said
+            if isinstance(outcome, Appended):
+                model.follow(one, outcome)
+    for model in models:
+        async with database.connection() as connection:
+            tail = await tails.tail(connection, model.tournament_id, heads.beginning(model.tournament_id))
+        assert tail.events == model.recorded
+        assert tail.head == model.head == await head_of(database, model.tournament_id)
+
+
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
+async def test_blocks_that_are_appended_together_are_recorded_at_one_time_and_those_that_cannot_be_are_not(
+    database: Database, dsn: str
+) -> None:
+    """One is held by somebody else, one is overtaken, and one does not exist."""
+    ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(6)]
+    await appended(database, block(ids[0], request(closed())))
+    async with holding(dsn, HOLD_HEAD, ids[1]):
+        outcomes = await append(database, *[block(one) for one in (*ids, TournamentId(10**9))])
+    assert outcomes[:2] == [NotAppended.OVERTAKEN, NotAppended.BUSY]
+    assert outcomes[6:] == [NotAppended.UNKNOWN]
+    together = [outcome for outcome in outcomes if isinstance(outcome, Appended)]
+    assert [outcome.answers for outcome in together] == [(2,)] * 4
+    assert len({outcome.recorded_at for outcome in together}) == 1
+
+
+async def test_two_blocks_of_one_tournament_in_one_commit_are_an_error(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(3)]
+    if not database.is_distributed:
+        with pytest.raises(asyncpg.CardinalityViolationError, match="two blocks in one commit"):
+            await append(database, *[block(one) for one in (*ids, tournament_id, tournament_id)])
+    assert len(await whole(database, tournament_id)) == 1
 
 
 # ── Blocks that are sent again ──────────────────────────────────────────────────────────────────────────
@@ -626,7 +661,7 @@ async def warn_at_commit(owner: asyncpg.Connection, message: str) -> None:
     )
     await owner.execute(
         """
-        CREATE CONSTRAINT TRIGGER warned AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
+        CREATE CONSTRAINT TRIGGER warned AFTER INSERT ON block DEFERRABLE INITIALLY DEFERRED
             FOR EACH ROW EXECUTE FUNCTION warn()
         """
     )
@@ -647,7 +682,7 @@ async def test_a_commit_that_comes_with_a_warning_is_told_apart(
     with pytest.raises(UnconfirmedCommit, match=message):
         await append(database, block(tournament_id))
     assert len(await whole(database, tournament_id)) == 2
-    await owner.execute("DROP TRIGGER warned ON event")
+    await owner.execute("DROP TRIGGER warned ON block")
     assert (await appended(database, block(tournament_id))).answers == (3,)  # the same connection is not tainted
 
 
@@ -697,9 +732,9 @@ async def test_a_chunk_takes_just_as_many_bytes_as_it_may(
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     await appended(database, block(tournament_id, request(*[registered("x" * size) for size in (5, 100, 50, 50)])))
-    rows = await owner.fetch("SELECT octet_length(concat(body, personal)) AS size FROM event ORDER BY sequence")
-    sizes = [row["size"] for row in rows]
     async with database.connection() as connection:
+        events = await reading.chunk_of(connection, tournament_id, Sequence(0), Sequence(5))
+        sizes = [len(codec.line_of(one.event, OPERATOR)) + 1 for one in events]
         for count in range(1, 6):
             for spare, expected in ((0, count), (-1, max(1, count - 1))):
                 bounds(CHUNK_BYTES_MAX=sum(sizes[:count]) + spare)
@@ -711,8 +746,8 @@ async def test_a_chunk_that_lacks_an_event_is_of_another_log_and_says_of_which_t
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
 ) -> None:
     await appended(database, block(tournament_id, request(*map(registered, "abc"))))
-    await tamper(owner, "DELETE FROM event WHERE tournament_id = $1 AND sequence = 3", tournament_id)
-    after = Sequence(2)
+    await tamper(owner, line_removed(3), tournament_id)
+    after = Sequence(1)
     assert after != tournament_id
     async with database.connection() as connection:
         with pytest.raises(LogForked) as missed:
@@ -898,13 +933,13 @@ async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
 ) -> None:
     await appended(database, block(tournament_id, request(), request(), request()))
-    await tamper(owner, "DELETE FROM event WHERE sequence = 3")
+    await tamper(owner, line_removed(3), tournament_id)
     async with database.connection() as connection:
         with pytest.raises(LogForked):
             await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
         with pytest.raises(LogForked) as raised:
-            await reading.event_at(connection, tournament_id, Sequence(3))
-        assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, 3)
+            await reading.event_at(connection, tournament_id, Sequence(4))
+        assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, 4)
 
 
 @pytest.mark.parametrize(
@@ -1009,7 +1044,7 @@ async def test_without_the_lock_the_log_is_not_what_it_says(
 ) -> None:
     """Both draw the same number. That the second is refused, and nothing is lost, is owed to the primary key."""
     await take_the_lock_away(owner)
-    with pytest.raises(asyncpg.UniqueViolationError, match="event_pkey"):
+    with pytest.raises(asyncpg.UniqueViolationError, match="block_pkey"):
         await tell(dsn, owner, tournament_id)
 
 
@@ -1017,8 +1052,8 @@ async def test_without_lock_and_key_the_chain_forks(
     dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
     await take_the_lock_away(owner)
-    for constraint in ("event DROP CONSTRAINT event_pkey", "block DROP CONSTRAINT block_pkey"):
-        await owner.execute(f"ALTER TABLE {constraint}")
+    for table in "block", "personal":
+        await owner.execute(f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey")
     with pytest.raises(AssertionError):
         await tell(dsn, owner, tournament_id)
 
@@ -1091,7 +1126,7 @@ async def test_readers_who_follow_many_appenders_see_every_event_once_and_in_ord
 
 # ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
 
-LOG_TABLES: Final = ("tournament", "append_lock", "event", "block", "idempotency", "refusal")
+LOG_TABLES: Final = ("tournament", "append_lock", "block", "topic", "personal", "idempotency", "refusal")
 
 
 def changes_of(table: str) -> dict[str, str]:
@@ -1142,35 +1177,8 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
         """
     )
     fixed = ["search_path=tallybook, pg_temp"]
-    names = ["append_block", "open_tournament", "refuse_keys"]
+    names = ["append_block", "append_blocks", "open_tournament", "refuse_keys"]
     assert [tuple(row) for row in doors] == [(name, fixed, False) for name in names]
-
-
-_EXPRESSIONS: Final = """
-    SELECT pg_get_expr(indpred, indrelid) AS predicate, pg_get_expr(indexprs, indrelid) AS cause
-    FROM pg_index
-    WHERE indexrelid = 'event_competition'::regclass
-"""
-_bodies = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.from_regex(
-    r'\{("ranking_id":[0-9]{1,60},)?("deltas":\[\],)?"competition_id":(null|[0-9]{1,25}|"x")[,} ]?("reverses":1)?'
-    r'(,"competition_id":1)?\}',
-    fullmatch=True,
-)
-
-
-@settings(on_the_database, max_examples=100)
-@given(st.lists(any_event().map(codec.encode) | st.tuples(st.sampled_from(["PointsAdded", "X"]), _bodies), min_size=1))
-async def test_the_index_of_what_competitions_caused_reads_what_is_stored_as_the_codec_says(
-    owner: asyncpg.Connection, stored: list[tuple[str, str]]
-) -> None:
-    """Whatever the text is: an error there would be one in the middle of an append."""
-    predicate, cause = await owner.fetchrow(_EXPRESSIONS)
-    kinds, bodies = zip(*stored, strict=True)
-    rows = await owner.fetch(
-        f"SELECT {predicate}, {cause} FROM unnest($1::text[], $2::text[]) AS e (kind, body)", kinds, bodies
-    )
-    assert [row[0] for row in rows] == [codec.is_caused(kind, body) for kind, body in stored]
-    assert [row[1] for row in rows] == [codec.cause_of(body) for _, body in stored]
 
 
 # ── What the sender has not seen ────────────────────────────────────────────────────────────────────────
@@ -1239,7 +1247,7 @@ async def test_an_append_tells_as_many_bytes_and_blocks_as_it_may_and_no_more(
     for _ in range(99):
         await appended(database, judged(await head_of(database, tournament_id), tournament_id))
     await appended(database, judged(await head_of(database, tournament_id), tournament_id, request(closed())))
-    size = int(await owner.fetchval("SELECT sum(bytes) FROM block WHERE last_sequence > 1"))
+    size = int(await owner.fetchval("SELECT sum(octet_length(text)) FROM block WHERE last_sequence > 1"))
     assert await told(size)
     assert not await told(size - 1)
     await appended(database, judged(await head_of(database, tournament_id), tournament_id))
@@ -1347,49 +1355,36 @@ NOTHING: Final = sha256(b"").digest()
 
 
 HOT_READS: Final = [
-    (tails._EVENTS.each, ([200], [240], [250]), "event_pkey", 10),
-    (tails._EVENTS.each, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    (tails._EVENTS.each, ([200], [250], [250]), "event_pkey", 0),
-    (tails._EVENTS.one, (200, 240, 250), "event_pkey", 10),
-    (tails._EVENTS_MARKING_SET_ASIDE.one, (200, 240, 250), "event_pkey", 10),
-    (tails._EVENTS_MARKING_SET_ASIDE.each, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    (tails._EVENTS_MARKING_SET_ASIDE.each, ([200], [240], [250]), "event_set_aside", 10),
-    (reading._POINTS_EVENTS, (200, "7", 0, 250, 20, 10_000), "event_competition", 20),
-    (reading._POINTS_EVENTS, (200, "7", 100, 120, 20, 10_000), "event_competition", 2),
-    (reading._POINTS_OF_COMPETITIONS, (200, ["7", "9", "8"], [100, 0, 200], 120, 20, 10_000), "event_competition", 2),
-    (reading._POINTS_OF_COMPETITIONS, (200, ["7", "8"], [0, 0], 250, 5, 10_000), "event_competition", 10),
-    (reading._REVERSALS, (200, 0, 250, 20, 10_000), "event_reversal", 0),
-    (reading._SET_ASIDE_SINCE, (200, 250), "event_set_aside", 0),
-    (reading._EVENT, (200, 250), "event_pkey", 1),
-    (reading._REQUEST, (200, 241, "key 241"), "event_pkey", 5 + 1),
-    (tails._BLOCKS.each, ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
-    (tails._BLOCKS.each, ([200], [0], 11), "block_pkey", 11),
-    (tails._BLOCKS.one, (200, 240, 2_002), "block_pkey", 3),
+    (tails._BLOCKS.one, (200, 240, 2_002, 10_000, 10_000_000), "block_pkey", 3),
+    (tails._BLOCKS.each, ([200, 7], [240, 245], 2_002, 10_000, 10_000_000), "block_pkey", 3 + 2),
+    (tails._BLOCKS.each, ([200], [0], 11, 10_000, 10_000_000), "block_pkey", 11),
+    (reading._EVENTS_WITH_TOPIC, (200, 7, 0, 250, 20, 10_000), "topic_pkey", 12 + 12 + 60),
+    (reading._EVENTS_WITH_TOPIC, (200, 7, 100, 120, 20, 10_000), "topic_pkey", 1 + 1 + 5),
+    (reading._POINTS_OF_COMPETITIONS, (200, [7, 9, 8], [100, 0, 200], 120, 20, 10_000), "topic_pkey", 1 + 1 + 5),
+    (reading._POINTS_OF_COMPETITIONS, (200, [7, 8], [0, 0], 250, 5, 10_000), "topic_pkey", 10 + 10 + 50),
+    (reading._EVENTS_WITH_TOPIC, (200, -4, 0, 250, 20, 10_000), "topic_pkey", 0),
+    (reading._SET_ASIDE_SINCE, (200, 250), "topic_pkey", 0),
+    (reading._EVENT, (200, 250), "block_pkey", 1 + 5),
+    (reading._BLOCK_WITH, (200, 241), "block_pkey", 1),
     (heads._HEADS, ([7, 200, 333],), "block_pkey", 3),
     (heads._HEAD, (200,), "block_pkey", 1),
     (heads._LOGS_BYTES, ([7, 200, 333],), "block_pkey", 3),
     (heads._LOG_BYTES, (200,), "block_pkey", 1),
-    (reading._CHUNK, (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
-    (reading._CHUNK, (200, 100, 250, 20, 1), "event_pkey", 20),
-    (undecoded._STORED.one, (200, 100, NOTHING, 250, 245, NOTHING, 20, 10_000_000), "event_pkey", 20 + 20 + 2),
+    (rows.EVENTS_BETWEEN, (200, 100, 250, 20, 10_000_000), "block_pkey", 4 + 1),
+    (rows.EVENTS_BETWEEN, (200, 100, 250, 20, 1), "block_pkey", 4 + 1),
+    (undecoded._STORED.one, (200, 100, 250, 20, 10_000_000, NOTHING, 245, NOTHING), "block_pkey", 4 + 1 + 2),
     (
         undecoded._STORED.each,
-        ([200], [100], [NOTHING], [250], [245], [NOTHING], 20, 10_000_000),
-        "event_pkey",
-        20 + 20 + 2,
-    ),
-    (
-        undecoded._STORED.each,
-        ([200, 7], [100, 0], [NOTHING, b""], [250, 250], [245, 0], [NOTHING, b""], 20, 1),
+        ([200, 7], [100, 0], [250, 250], [20, 20], [1, 1], [NOTHING, b""], [245, 0], [NOTHING, b""]),
         "block_pkey",
-        40 + 2 + 3,
+        8 + 2 + 3,
     ),
     (heads._BLOCK_AROUND, (200, 101), "block_pkey", 1),
-    (heads._LAST_AT, (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
-    (heads._LAST_AT, (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    (heads._LAST_AT, (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "block_pkey", 9),
+    (heads._LAST_AT, (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "block_pkey", 9),
     (heads._BLOCK_DIGEST, (200, 250), "block_pkey", 1),
-    (reading._KEYED, (200, ["key 50", "key 51", "key 60"]), "idempotency_pkey", 5),
-    (reading._KEYED, (200, ["key 50", "key 51", "key 60"]), "event_pkey", 5),
+    (reading._KEYED, (200, ["key 50", "key 51", "key 60"]), "idempotency_pkey", 2 + 2 + 10),
+    (reading._KEYED, (200, ["key 50", "key 51", "key 60"]), "block_pkey", 2 + 2 + 10),
     (registry._BY_SLUG, ("slug-50",), "tournament_slug_key", 1),
 ]
 """Statement, arguments, the index that is to be used, the rows that may be scanned for it."""
@@ -1414,13 +1409,15 @@ async def test_hot_reads_use_their_index_and_scan_what_they_return(
 @pytest.mark.parametrize(
     ("query", "values", "common"),
     [
-        (tails._BLOCKS, [(240,), (245,), (0,)], (20,)),
-        (tails._EVENTS, [(240, 250), (0, 7), (250, 250)], ()),
-        (tails._EVENTS_MARKING_SET_ASIDE, [(240, 250), (0, 7), (250, 250)], ()),
+        (tails._BLOCKS, [(240,), (245,), (0,)], (20, 10_000, 10_000_000)),
         (
             undecoded._STORED,
-            [(240, NOTHING, 250, 250, NOTHING), (0, b"", 9, 0, b""), (9, b"", 20, 0, b"")],
-            (20, 10_000_000),
+            [
+                (240, 250, 20, 10_000_000, NOTHING, 250, NOTHING),
+                (0, 9, 20, 10_000_000, b"", 0, b""),
+                (9, 20, 20, 10_000_000, b"", 0, b""),
+            ],
+            (),
         ),
     ],
 )
@@ -1459,38 +1456,29 @@ async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statis
 ) -> None:
     """PostgreSQL takes a tournament for as long as the others are, or for short where it has not counted yet. What it
     then thinks best is to fetch and sort all the rest for each chunk: in the end, as the square of its length."""
-    for table in "event", "block":
-        await owner.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
-    await owner.execute(
-        """
-        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
-        SELECT $1, n, now(), 1, 'k', '{}' FROM generate_series(2, 30000) AS n
-        """,
-        tournament_id,
-    )
+    await owner.execute("ALTER TABLE block SET (autovacuum_enabled = off)")
     await owner.execute(
         """
         INSERT INTO block
-            (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id)
-        SELECT $1, n, n, now(), '', 2, 2 * n, gen_random_uuid() FROM generate_series(2, 30000) AS n
+            (tournament_id, last_sequence, first_sequence, recorded_at, digest, text, log_bytes, append_id)
+        SELECT $1, n, n, now(), '', '{}', 2 * n, gen_random_uuid() FROM generate_series(2, 30000) AS n
         """,
         tournament_id,
     )
     chunks = {
-        tails._BLOCKS.each: ([tournament_id], [2], 1_000),
-        tails._EVENTS_MARKING_SET_ASIDE.each: ([tournament_id], [2], [1_000]),
-        reading._CHUNK: (tournament_id, 2, 29_000, 1_000, reading.CHUNK_BYTES_MAX),
+        tails._BLOCKS.each: ([tournament_id], [2], 1_000, 1_000, 1_000_000),
+        rows.EVENTS_BETWEEN: (tournament_id, 2, 29_000, 1_000, reading.CHUNK_BYTES_MAX),
         undecoded._STORED.each: (
             [tournament_id],
             [2],
-            [b""],
             [29_000],
+            [1_000],
+            [reading.CHUNK_BYTES_MAX],
+            [b""],
             [30_000],
             [b""],
-            1_000,
-            reading.CHUNK_BYTES_MAX,
         ),
-        stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
+        stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX),
     }
     async with database.connection() as connection:
         for query, arguments in chunks.items():
@@ -1507,15 +1495,15 @@ async def fill(owner: asyncpg.Connection) -> None:
         INSERT INTO tournament (tournament_id, slug, name)
         SELECT id, 'slug-' || id, 'T' FROM generate_series(1, {20 * TOURNAMENTS}) AS id;
         INSERT INTO append_lock (tournament_id) SELECT t.id FROM {tournaments};
-        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
-        SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events} WHERE s.n % 10 > 0;
-        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
-        SELECT t.id, s.n, now(), 0, 'PointsAdded', '{{"deltas":[],"competition_id":' || 7 + s.n / 10 % 2 || '}}'
-        FROM {tournaments}, {events} WHERE s.n % 10 = 0;
+        INSERT INTO topic (tournament_id, topic, sequence)
+        SELECT t.id, 7 + s.n / 10 % 2, s.n FROM {tournaments}, {events} WHERE s.n % 10 = 0;
         INSERT INTO block
-            (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, log_bytes, append_id)
-        SELECT t.id, s.n, s.n - 4, now(), sha256(''), 600, 120 * s.n, gen_random_uuid() FROM {tournaments}, {events}
-        WHERE s.n % 5 = 0;
+            (tournament_id, last_sequence, first_sequence, recorded_at, digest, text, log_bytes, append_id)
+        SELECT t.id, s.n, s.n - 4, now(), sha256(''), repeat(repeat('x', 100) || chr(10), 4) || 'x', 81 * s.n,
+            gen_random_uuid()
+        FROM {tournaments}, {events} WHERE s.n % 5 = 0;
+        INSERT INTO personal (tournament_id, sequence, competitor_id, text)
+        SELECT t.id, s.n, s.n, 'x' FROM {tournaments}, {events} WHERE s.n % 50 = 0;
         INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
         SELECT t.id, 'key ' || s.n, '', s.n FROM {tournaments}, {events} WHERE s.n % 10 = 0;
         ANALYZE

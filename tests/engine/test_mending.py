@@ -115,7 +115,7 @@ _LOSSES: Final = {
     "REVOKE ALL ON ALL SEQUENCES IN SCHEMA tallybook FROM tallybook_service": "rights on resource_id, webhook_id;",
     "REVOKE ALL ON SCHEMA tallybook FROM tallybook_service": "lacks migrations",
     "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA tallybook FROM tallybook_service": "open_tournament, refuse_keys;",
-    "REVOKE INSERT ON token FROM tallybook_service; REVOKE SELECT ON event FROM tallybook_service": "on event, token;",
+    "REVOKE INSERT ON token FROM tallybook_service; REVOKE SELECT ON topic FROM tallybook_service": "on token, topic;",
     "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA tallybook TO PUBLIC": "",
 }
 """What a restore may leave out, and what a command then says is lacking."""

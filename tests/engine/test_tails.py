@@ -7,27 +7,29 @@ from hypothesis import strategies as st
 
 from engine.database.pool import Database
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import CompetitorRegistered, Event
-from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
+from engine.domain.events import CompetitionAdded, Event
+from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log import heads, tails
 from engine.log.heads import Head
 from engine.log.tails import Tails
 from tests.bounds import Bounds, set_bounds
 from tests.poison import append_text
 from tests.projections.written import append, on_the_database, whole_log
-from tests.tampering import tamper
+from tests.tampering import line_removed, tamper
 from tests.tournaments import open_new_tournament
 
 
-def competitors(number: int, *, name: str = "Ann") -> list[Event]:
-    return [CompetitorRegistered(competitor_id=CompetitorId(n), name=name) for n in range(1, number + 1)]
+def competitions(number: int, *, location: str = "Hall") -> list[Event]:
+    return [
+        CompetitionAdded(competition_id=CompetitionId(n), group_id=1, location=location) for n in range(1, number + 1)
+    ]
 
 
-async def opened(database: Database, sizes: list[int], *, name: str = "Ann") -> TournamentId:
+async def opened(database: Database, sizes: list[int], *, location: str = "Hall") -> TournamentId:
     """A tournament whose opening is followed by blocks of these sizes."""
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     for size in sizes:
-        await append(database, tournament_id, competitors(size, name=name))
+        await append(database, tournament_id, competitions(size, location=location))
     return tournament_id
 
 
@@ -86,13 +88,13 @@ async def test_each_has_the_same_share_and_at_least_a_block(database: Database, 
 async def test_each_has_the_same_share_in_bytes_and_the_last_of_too_many_heavy_blocks_wait(
     database: Database, bounds: Bounds
 ) -> None:
-    light, heavy = await opened(database, [1] * 10), await opened(database, [1] * 30, name="x" * 200)
+    light, heavy = await opened(database, [1] * 10), await opened(database, [1] * 30, location="x" * 200)
     at = {tournament_id: heads.beginning(tournament_id) for tournament_id in (light, heavy)}
     bounds(TAIL_BYTES_MAX=6_000)
     counts = sizes_of(await read(database, at))
     assert counts[light] == 11
-    assert 1 < counts[heavy] < 10
-    first, second = [await opened(database, [20], name="x" * 200) for _ in range(2)]
+    assert 1 < counts[heavy] < 20
+    first, second = [await opened(database, [20], location="x" * 200) for _ in range(2)]
     async with database.connection() as connection:
         at = {t: (await tails.tail(connection, t, heads.beginning(t), blocks_max=1)).head for t in (first, second)}
     some = await read(database, at)
@@ -120,7 +122,7 @@ async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
     database: Database, owner: asyncpg.Connection
 ) -> None:
     fine, forked = await opened(database, [3]), await opened(database, [3])
-    await tamper(owner, "DELETE FROM event WHERE tournament_id = $1 AND sequence = 3", forked)
+    await tamper(owner, line_removed(3), forked)
     with pytest.raises(LogForked) as raised:
         await read(database, {fine: heads.beginning(fine), forked: heads.beginning(forked)})
     assert raised.value.tournament_id == forked

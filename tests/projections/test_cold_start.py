@@ -12,7 +12,7 @@ from engine.database.pool import Database
 from engine.domain.commands import CreateRanking, RegisterCompetitor
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import appending, heads, rows, tails
+from engine.log import appending, heads, tails
 from engine.log.appending import Appended, Block, Request
 from engine.log.heads import Head
 from projections.live import tournament
@@ -139,7 +139,7 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
     database: Database, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     bounds(SLICE_SECONDS_MAX=-1.0)
-    monkeypatch.setattr(rows, "_SMALL_AT_ONCE", 1)
+    bounds(SLICE_CHARACTERS_MAX=1)
     bounds(FOLDED_AT_ONCE=1)
     tournament_id = await registered(database)
     async with turns_of_others() as number, database.connection() as connection:

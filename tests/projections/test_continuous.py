@@ -81,12 +81,12 @@ async def test_the_longest_unverified_comes_first_also_of_runs_before(database: 
 async def test_findings_are_logged_and_counted_and_it_continues(database: Database, owner: asyncpg.Connection) -> None:
     staged, sound = await stage(database), await stage(database)
     await tamper(owner, "UPDATE total SET total = 77 WHERE tournament_id = $1", staged.tournament_id)
-    await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
+    await owner.execute("ALTER TABLE block DISABLE TRIGGER append_only")
     counted = DIFFERENCES._value.get()
     async with going_round(database) as lines:
         await until(rounds(lines, 3))
         assert DIFFERING._value.get() == 1
-        await owner.execute("ALTER TABLE event ENABLE TRIGGER append_only")
+        await owner.execute("ALTER TABLE block ENABLE TRIGGER append_only")
     async with database.connection() as connection:
         noted = await last_verified(connection, [staged.tournament_id, sound.tournament_id, TournamentId(10**9)])
     assert {one: bool(last.differences) for one, last in noted.items()} == {
@@ -157,7 +157,9 @@ async def test_what_was_found_counts_although_it_is_stopped_within_the_tournamen
     bounds(BYTES_MAX=1)
     staged = await stage(database)
     await tamper(
-        owner, "UPDATE block SET bytes = 5 WHERE tournament_id = $1 AND last_sequence = 1", staged.tournament_id
+        owner,
+        "UPDATE block SET structure_sequence = 5 WHERE tournament_id = $1 AND last_sequence = 1",
+        staged.tournament_id,
     )
     stop, keep = asyncio.Event(), ProgressFile.keep
 

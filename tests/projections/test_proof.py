@@ -20,7 +20,7 @@ from projections.verification import proof, stored_log, witness
 from projections.verification.proof import Proof
 from tests.desks import head_of
 from tests.projections.written import block_sizes, on_the_database, rich_histories, written
-from tests.tampering import LAST, Stage, tamper
+from tests.tampering import LAST, Stage, line_changed, line_removed, tamper
 
 SCRIPT: Final = Path(__file__).parents[2] / "projections" / "verification" / "check_proof.py"
 
@@ -158,19 +158,17 @@ def test_the_script_explains_itself(tmp_path: Path) -> None:
     assert len(SCRIPT.read_text().splitlines()) < 80
 
 
-EVENT = "WHERE tournament_id = $1 AND sequence = "
 BLOCK = "WHERE tournament_id = $1 AND last_sequence = "
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        f"UPDATE event SET body = replace(body, ',3]]', ',4]]') {EVENT} 7",
-        f"UPDATE event SET actor = 5 {EVENT} 12",
-        f"DELETE FROM event {EVENT} 10",
-        f"DELETE FROM event {EVENT} 8",
+        line_changed(7, "replace(line, ',3]]', ',4]]')"),
+        line_changed(12, "replace(line, ',0,', ',5,')"),
+        line_changed(10, "''"),
+        line_removed(8),
         f"DELETE FROM block {BLOCK} 10",
-        f"DELETE FROM block {BLOCK} 12",
         f"UPDATE block SET digest = sha256(digest) {BLOCK} 11",
         f"UPDATE block SET first_sequence = 8 {BLOCK} 9",
     ],

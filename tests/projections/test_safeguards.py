@@ -13,14 +13,14 @@ from projections.verification.safeguards import broken_rules, schema_objects_of
 NEW_DOOR: Final = """
     append_block(
         bigint, uuid, boolean, bigint, bytea, boolean, boolean, boolean, bigint[], bigint, bigint, int[], text[],
-        bytea[], bigint[], text[], text[], text[], tstzrange
+        bytea[], text, text[], text[], tstzrange
     )
 """
 RULES: Final = {
-    "ALTER TABLE event DISABLE TRIGGER append_only": "trigger.event.append_only",
+    "ALTER TABLE topic DISABLE TRIGGER append_only": "trigger.topic.append_only",
     "ALTER TABLE block ENABLE REPLICA TRIGGER append_only": "trigger.block.append_only",
     "DROP TRIGGER append_only ON idempotency": "trigger.idempotency.append_only",
-    "DROP TRIGGER only_erased ON event": "trigger.event.only_erased",
+    "DROP TRIGGER append_only ON personal": "trigger.personal.append_only",
     "ALTER TABLE idempotency DISABLE TRIGGER only_emptied": "trigger.idempotency.only_emptied",
     "DROP TRIGGER lock_stays ON append_lock": "trigger.append_lock.lock_stays",
     "ALTER TABLE refusal DISABLE TRIGGER refusal_stays": "trigger.refusal.refusal_stays",
@@ -29,24 +29,20 @@ RULES: Final = {
         FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
     """: "trigger.tournament.append_only",
     """
-    CREATE OR REPLACE TRIGGER only_erased BEFORE UPDATE OF actor ON event
-        FOR EACH ROW EXECUTE FUNCTION refuse_all_but_erasure()
-    """: "trigger.event.only_erased",
+    CREATE OR REPLACE TRIGGER only_emptied BEFORE UPDATE OF sequence ON idempotency
+        FOR EACH ROW EXECUTE FUNCTION refuse_all_but_emptying()
+    """: "trigger.idempotency.only_emptied",
     """
     CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OF rules OR DELETE OR TRUNCATE ON block
         FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
     """: "trigger.block.append_only",
-    "GRANT UPDATE ON event TO tallybook_service": "right.event",
+    "GRANT UPDATE ON personal TO tallybook_service": "right.personal",
     "GRANT INSERT ON block TO PUBLIC": "right.block",
     "GRANT DELETE ON refusal TO tallybook_service": "right.refusal",
-    "GRANT UPDATE (body) ON event TO tallybook_service": "right.event",
-    "ALTER TABLE event ALTER body DROP NOT NULL": "column.event.body",
-    "ALTER TABLE event DROP CONSTRAINT event_pkey; CREATE INDEX ON event (tournament_id, sequence)": "key.event",
-    "DROP INDEX event_competition": "index.event_competition",
-    "DROP INDEX event_set_aside; CREATE INDEX event_set_aside ON block (digest)": "index.event_set_aside",
-    "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'event_competition'::regclass": (
-        "index.event_competition"
-    ),
+    "GRANT UPDATE (text) ON block TO tallybook_service": "right.block",
+    "ALTER TABLE block ALTER text DROP NOT NULL": "column.block.text",
+    "ALTER TABLE block DROP CONSTRAINT block_pkey; CREATE INDEX ON block (tournament_id, last_sequence)": "key.block",
+    "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'topic_pkey'::regclass": "key.topic",
     # Functions: an empty body, part of ours, and another one
     "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'": (
         "function.refuse_change"
@@ -79,6 +75,7 @@ RULES: Final = {
     "DROP VIEW standing": "view.standing",
     "CREATE OR REPLACE VIEW set_aside AS SELECT tournament_id, sequence, sequence AS set_aside_by, "
     "recorded_at AS set_aside_at, actor FROM event": "view.set_aside",
+    "DROP VIEW event": "view.event",
     "CREATE OR REPLACE VIEW set_aside AS SELECT NULL::bigint AS tournament_id, NULL::bigint AS sequence, "
     "NULL::bigint AS set_aside_by, NULL::timestamptz AS set_aside_at, NULL::bigint AS actor WHERE false": (
         "view.set_aside"
@@ -93,7 +90,7 @@ RULES: Final = {
 """What somebody with all rights can do, and the rule that does not hold then."""
 
 
-REFUSED_BY_CITUS: Final = ("GRANT UPDATE (body) ON event TO tallybook_service",)
+REFUSED_BY_CITUS: Final = ("GRANT UPDATE (text) ON block TO tallybook_service",)
 _NEXT: Final = re.compile(r";\s+(?=CREATE|REVOKE)")
 
 
@@ -156,17 +153,17 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
     made = schema_objects_of(migration.sql for migration in shipped())
     assert sorted(name for name, _ in made.functions) == [
         "append_block",
-        "block_text",
+        "append_blocks",
+        "block_place",
         "genesis_digest",
         "import_block",
         "open_tournament",
         "refuse_all_but_emptying",
-        "refuse_all_but_erasure",
         "refuse_change",
         "refuse_keys",
         "shown_total",
     ]
-    assert sorted(made.views) == ["head", "set_aside", "standing"]
+    assert sorted(made.views) == ["event", "head", "set_aside", "standing"]
 
 
 def test_a_later_function_of_the_same_arguments_replaces_the_earlier_and_no_other() -> None:

@@ -49,7 +49,7 @@ from tests.histories import NOBODY, board_of, judged_by, runs
 from tests.poison import POISONS, append_text, poison
 from tests.projections.verified import named, verified
 from tests.projections.written import block_sizes, on_the_database, rich_histories
-from tests.tampering import tamper
+from tests.tampering import line_changed, tamper
 from tests.tournaments import open_new_tournament
 
 
@@ -285,8 +285,8 @@ async def test_a_log_whose_chain_does_not_hold_is_not_appended_to(
     await add(owner, arena, 1)
     head = await head_of(database, arena.tournament_id)
     for statement in (
-        "UPDATE event SET actor = 5 WHERE tournament_id = $1 AND sequence = 2",
-        "DELETE FROM event WHERE tournament_id = $1 AND sequence = 3",
+        line_changed(2, "replace(line, ',0,', ',5,')"),
+        "UPDATE block SET first_sequence = 3 WHERE tournament_id = $1 AND last_sequence = 4",
     ):
         await tamper(owner, statement, arena.tournament_id)
         with pytest.raises(LogDisproved, match="run `tallybook verify`"):

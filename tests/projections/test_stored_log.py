@@ -51,11 +51,9 @@ async def test_the_text_of_any_block_leads_to_its_digest(
             assert found.text is not None
             known = digest.chain(known, found.text)
             assert known == found.digest
-            assert found.size == len(found.text) + len("".join(filter(None, found.personals or ())).encode())
-            columns = found.columns()
-            assert columns is not None
-            assert found.count == len(columns.bodies) == found.last_sequence - last
-            assert found.timely
+            content = found.content()
+            assert content is not None
+            assert content.count == len(content.parts) == found.last_sequence - last
             last = found.last_sequence
         head = (await heads.current(connection, [tournament_id]))[tournament_id]
     assert (head.sequence, head.digest) == (last, known)
@@ -116,7 +114,7 @@ async def test_blocks_and_their_events_are_found_by_their_keys(database: Databas
     for mode in ("force_custom_plan", "force_generic_plan"):
         async with database.connection() as connection, connection.transaction():
             await connection.execute(f"SET LOCAL plan_cache_mode = {mode}")
-            explained = await connection.fetchval(explain, arena.tournament_id, 4, 3, 10**6, 1_000)
+            explained = await connection.fetchval(explain, arena.tournament_id, 4, 3, 10**6)
         nodes = [node for node in flattened(json.loads(explained)[0]["Plan"]) if "Index Name" in node]
-        assert {NUMBER_OF_SHARD.sub("", node["Index Name"]) for node in nodes} == {"block_pkey", "event_pkey"}
+        assert {NUMBER_OF_SHARD.sub("", node["Index Name"]) for node in nodes} == {"block_pkey", "personal_pkey"}
         assert sum(map(rows_scanned, nodes)) <= 2 * 3

@@ -120,7 +120,7 @@ async def test_a_tournament_that_another_worker_has_claimed_is_left_to_it(
     assert await Worker(database).catch_up() == 1
 
 
-@pytest.mark.parametrize("statement", ["FROM event", "INTO total", "UPDATE checkpoint"])
+@pytest.mark.parametrize("statement", ["FROM block", "INTO total", "UPDATE checkpoint"])
 async def test_a_worker_that_is_killed_in_the_middle_leaves_nothing_half_done(
     database: Database, dsn: str, addresses: list[str], owner: asyncpg.Connection, statement: str
 ) -> None:
@@ -130,7 +130,7 @@ async def test_a_worker_that_is_killed_in_the_middle_leaves_nothing_half_done(
     before = await owner.fetchrow("SELECT * FROM checkpoint")
     await add(owner, arena, 1, 2, 4)
     lock = {
-        "FROM event": "LOCK TABLE event IN ACCESS EXCLUSIVE MODE",
+        "FROM block": "LOCK TABLE block IN ACCESS EXCLUSIVE MODE",
         "INTO total": "LOCK TABLE total IN SHARE MODE",
         "UPDATE checkpoint": "SELECT pg_advisory_xact_lock(7)",
     }[statement]

@@ -29,7 +29,7 @@ from tests.desks import open_arena
 from tests.poison import poison
 from tests.tampering import tamper
 
-LOG_TABLES = ("tournament", "event", "block", "idempotency")
+LOG_TABLES = ("tournament", "block", "topic", "personal", "idempotency")
 CUP = f"tallybook_cup_{os.getpid()}"
 """The database that tests with a `slug` have a copy of."""
 LISTS = (("competitor", "list"), ("competition", "list"), ("ranking", "list"))
@@ -260,7 +260,7 @@ def sealed(parts: list[dict[str, Any]]) -> list[bytes]:
     manifest, *blocks = parts
     chained = digest.genesis(manifest["tournament_id"])
     for block in blocks:
-        chained = digest.chain(chained, compact(block["events"]))
+        chained = digest.chain(chained, block["text"].encode())
         block["digest"] = chained.hex()
     manifest["digest"] = chained.hex()
     before, lines = "0" * 64, []
@@ -280,7 +280,7 @@ def in_body(kind: str, **changes: Any) -> Callable[[list[dict[str, Any]]], None]
 
     def forge(parts: list[dict[str, Any]]) -> None:
         for part in parts[1:]:
-            kinds = part["events"][3]
+            kinds = [json.loads(line)[0] for line in lines_of(part)]
             if kind in kinds:
                 at = kinds.index(kind)
                 change_text(part, at, lambda text: compact(json.loads(text) | changes).decode())
@@ -292,21 +292,36 @@ def in_body(kind: str, **changes: Any) -> Callable[[list[dict[str, Any]]], None]
 
 def change_text(part: dict[str, Any], at: int, change: Callable[[str], str]) -> None:
     """Changes the text of an event of a line, with a new commitment if the line has personal fields."""
-    bodies, personals = part["events"][5], part.get("personals")
+    lines, personals = lines_of(part), part.get("personals")
+    line = codec.parts_of(lines[at])
     if personals is None:
-        bodies[at] = change(bodies[at])
-        return
-    some = CompetitorRegistered(competitor_id=CompetitorId(1), name="")
-    bodies[at], personals[at] = codec.part(some, change(codec.join(bodies[at], personals[at])), "5a" * 32)
+        body = change(line.body)
+    else:
+        some = CompetitorRegistered(competitor_id=CompetitorId(1), name="")
+        body, personals[at] = codec.part(some, change(codec.join(line.body, personals[at])), "5a" * 32)
+    lines[at] = codec.line_with(line.kind, line.actor, line.key, body)
+    part["text"] = "\n".join([part["text"].partition("\n")[0], *lines])
 
 
-def in_column(number: int, change: Callable[[Any], Any]) -> Callable[[list[dict[str, Any]]], None]:
-    """Changes a column of the third line."""
+def lines_of(part: dict[str, Any]) -> list[str]:
+    """The lines of the events of a line."""
+    _, *lines = part["text"].split("\n")
+    return lines
+
+
+def in_text(change: Callable[[str], str]) -> Callable[[list[dict[str, Any]]], None]:
+    """Changes the text of the block in the third line."""
 
     def forge(parts: list[dict[str, Any]]) -> None:
-        parts[2]["events"][number] = change(parts[2]["events"][number])
+        parts[2]["text"] = change(parts[2]["text"])
 
     return forge
+
+
+def at_time(recorded_us: int, text: str) -> str:
+    """The text of a block with another time."""
+    before, after = text.split("\n", 1)
+    return f"{before.split()[0]} {recorded_us}\n{after}"
 
 
 def in_last(kind: str, **changes: Any) -> Callable[[list[dict[str, Any]]], None]:
@@ -320,7 +335,8 @@ def in_last(kind: str, **changes: Any) -> Callable[[list[dict[str, Any]]], None]
 
 def in_time_to_come(parts: list[dict[str, Any]]) -> None:
     for part in parts[1:]:
-        part["events"][1] += 10**15
+        recorded_us = int(part["text"].split()[1])
+        part["text"] = at_time(recorded_us + 10**15, part["text"])
 
 
 def with_a_field_twice(parts: list[dict[str, Any]]) -> None:
@@ -338,13 +354,14 @@ FORGED: Final[dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]]] = {
     "a list with an unknown competitor": (in_body("RankingCreated", participants=[999_999]), "is not in this"),
     "a field twice": (with_a_field_twice, "is not written as the service writes it"),
     "a slug that leads elsewhere": (in_body("TournamentOpened", slug="../etc"), "The slug must be"),
-    "a time after the year 9999": (in_column(1, lambda _: 2**62), "outside the years 1 to 9999"),
-    "a time before the year 1": (in_column(1, lambda _: -(2**62)), "outside the years 1 to 9999"),
+    "a time after the year 9999": (in_text(lambda text: at_time(2**62, text)), "outside the years 1 to 9999"),
+    "a time before the year 1": (in_text(lambda text: at_time(-(2**62), text)), "outside the years 1 to 9999"),
     "a time to come": (in_time_to_come, "ahead of the clock of the database"),
-    "an actor below 0": (in_column(2, lambda actors: [-1 for _ in actors]), "not an id"),
-    "an actor beyond 64 bits": (in_column(2, lambda actors: [2**70 for _ in actors]), "not an id"),
-    "fewer actors than events": (in_column(2, lambda actors: actors[1:]), "differ in length"),
-    "NUL in a tag": (in_column(3, lambda kinds: ["a\0" for _ in kinds]), "U+0000"),
+    "an actor below 0": (in_text(lambda text: text.replace(",0,", ",-1,")), "not an id"),
+    "an actor beyond 64 bits": (in_text(lambda text: text.replace(",0,", f",{2**70},")), "cannot be decoded"),
+    "a line without an actor": (in_text(lambda text: text.replace(",0,", ",")), "cannot be decoded"),
+    "a text without a place": (in_text(lambda text: text.partition("\n")[2]), "cannot be read"),
+    "NUL in a text": (in_text(lambda text: text + "\0"), "U+0000"),
     "answers beyond 64 bits": (lambda parts: parts[2].update(answers=[2**70]), "cannot be read"),
     "rules that are not known": (lambda parts: parts[2].update(rules=2), "judges by version 1 of the rules"),
     "ids beyond 64 bits": (lambda parts: parts[2].update(created=[2**70]), "cannot be read"),
@@ -395,15 +412,15 @@ def test_a_line_longer_than_any_block_is_refused_without_being_read_whole(tmp_pa
         (1, lambda m: m.update(more=1), "Line 1 of the archive cannot be read"),
         (
             3,
-            lambda b: b["events"][5].__setitem__(0, b["events"][5][0].replace("_id", "_ib")),
+            lambda b: b.update(text=b["text"].replace("_id", "_ib")),
             "Line 3 of the archive: its",
         ),
         (
             3,
             lambda b: b.update(personals=[b["personals"][0].replace("Zo", "Ze")]),
-            "line 3, cup at sequence 2: event.personal: is not what its body has a commitment to",
+            "line 3, cup at sequence 2: personal.text: is not what the body has a commitment to",
         ),
-        (3, lambda b: b.pop("personals"), "line 3, cup at sequence 2: event.personal: is missing"),
+        (3, lambda b: b.pop("personals"), "line 3, cup at sequence 2: personal: is missing"),
         (3, lambda b: b["personals"].append(None), "Line 3 of the archive cannot be read: its personal fields"),
         (3, lambda b: b.update(created=[b["created"][0] + 1]), "block.created: is"),
         (3, lambda b: b.update(structure_sequence=2), "block.structure_sequence: is 2"),
@@ -502,7 +519,7 @@ async def test_ids_that_are_ahead_stay_ahead(other: Tallybook, other_owner: asyn
 async def test_a_log_that_does_not_make_its_digests_is_not_exported(
     tallybook: Tallybook, owner: asyncpg.Connection, slug: str, tmp_path: Path
 ) -> None:
-    await tamper(owner, "UPDATE event SET body = replace(body, '_id', '_ib') WHERE sequence = 2")
+    await tamper(owner, "UPDATE block SET text = replace(text, '_id', '_ib') WHERE last_sequence = 2")
     file = tmp_path / "cup.archive"
     (reason,) = await tallybook.refused("tournament", "export", slug, "--output", str(file))
     assert reason == "The events from 2 to 2 of cup do not match their digest; `tallybook verify cup` says more."

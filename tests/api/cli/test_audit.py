@@ -13,7 +13,7 @@ from engine.database.pool import Database
 from engine.log import heads, tails
 from tests.desks import record, until
 from tests.running import Said, said, started
-from tests.tampering import LAST, Stage, stage, tamper
+from tests.tampering import LAST, Stage, line_changed, stage, tamper
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ async def test_prove_exits_with_3_where_the_log_does_not_verify_and_with_1_where
 ) -> None:
     assert (await ran(dsn, "prove", staged.slug, "99")).code == 1
     assert (await ran(dsn, "prove", "nobody", "1")).code == 1
-    await tamper(owner, "UPDATE event SET actor = 5 WHERE tournament_id = $1 AND sequence = 10", staged.tournament_id)
+    await tamper(owner, line_changed(10, "replace(line, ',0,', ',5,')"), staged.tournament_id)
     proved = await ran(dsn, "prove", staged.slug, "7")
     assert (proved.code, proved.out) == (3, "")
     assert "nothing is proved" in proved.err

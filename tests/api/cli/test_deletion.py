@@ -64,7 +64,16 @@ async def test_nothing_of_it_is_left_but_that_it_was_there(
         head = await owner.fetchrow("SELECT sequence, digest FROM head WHERE tournament_id = $1", tournament_id)
         await tallybook.done("tournament", "export", slug, "--output", str(file))
         there = await rows_of(owner, tournament_id)
-        assert {"event", "block", "idempotency", "refusal", "append_lock", "webhook", "ticket", "publication"} <= there
+        assert {
+            "block",
+            "personal",
+            "idempotency",
+            "refusal",
+            "append_lock",
+            "webhook",
+            "ticket",
+            "publication",
+        } <= there
 
         async with client._session.get(
             f"{client._url}/tournament/{slug}/events", headers={"Authorization": f"Bearer {client.token}"}
@@ -170,7 +179,7 @@ async def test_a_broken_log_is_deleted_without_an_archive_only_if_somebody_says_
         slug = client.tournament
         await append_text(owner, tournament_id, "Nonsense", "{}")
         async with unguarded(owner):
-            await owner.execute("DELETE FROM event WHERE tournament_id = $1 AND sequence = 3", tournament_id)
+            await owner.execute("DELETE FROM block WHERE tournament_id = $1 AND last_sequence = 3", tournament_id)
         assert (await tallybook("tournament", "export", slug, "--output", str(tmp_path / "a"))).code == 1
         assert (await tallybook("tournament", "delete", slug)).code == 1
         done = await tallybook.json("tournament", "delete", slug, "--without-archive", "--yes")
@@ -193,7 +202,7 @@ async def test_verify_with_outside_digests_tells_a_deleted_tournament_from_one_t
     assert "deleted on" in verified.out
     lost = await owner.fetchval("SELECT tournament_id FROM tournament WHERE slug = 'lost'")
     async with unguarded(owner):
-        for table in ("tournament", "append_lock", "event", "block"):
+        for table in ("tournament", "append_lock", "block"):
             await owner.execute(f"DELETE FROM {table} WHERE tournament_id = $1", lost)
     verified = await tallybook("verify", "--digests", str(digests))
     assert verified.code == 1  # LogDisproved, of which `main` makes 3
@@ -206,10 +215,10 @@ async def test_nobody_but_the_owner_deletes_and_the_note_is_never_deleted(
     await tallybook.done("tournament", "create", "Cup")
     for role, statement in (
         ("tallybook_service", "DELETE FROM tournament"),
-        ("tallybook_service", "DELETE FROM event"),
+        ("tallybook_service", "DELETE FROM personal"),
         ("tallybook_service", "INSERT INTO deleted_tournament SELECT 1, now(), 'a', 'a', 0, '', true"),
         (None, "DELETE FROM deleted_tournament"),
-        (None, "UPDATE event SET body = ''"),
+        (None, "UPDATE block SET text = ''"),
         (None, "TRUNCATE block"),
     ):
         transaction = owner.transaction()
@@ -221,5 +230,5 @@ async def test_nobody_but_the_owner_deletes_and_the_note_is_never_deleted(
             await owner.execute(statement)
         await transaction.rollback()
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
-        await owner.execute("DELETE FROM event")
+        await owner.execute("DELETE FROM block")
     assert (await tallybook("verify")).code == 0

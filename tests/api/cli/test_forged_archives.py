@@ -14,7 +14,7 @@ from engine.domain.errors import LogDisproved, Unacceptable, Unreadable
 from engine.domain.terms import ID_MAX, TournamentId
 from engine.log import codec
 from projections.verification.archives import enter, exported
-from tests.api.cli.test_archives import change_text, compact, sealed
+from tests.api.cli.test_archives import change_text, compact, lines_of, sealed
 from tests.service import Season, Service, create_ranking, deltas, listed
 from tests.shares import every
 
@@ -68,8 +68,8 @@ async def _play(season: Season) -> None:
 
 def _forged(parts: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for number, part in enumerate(parts[1:], start=1):
-        _, _, _, kinds, _, bodies = part["events"]
-        personals = part.get("personals") or [None] * len(kinds)
+        bodies = [codec.parts_of(line).body for line in lines_of(part)]
+        personals = part.get("personals") or [None] * len(bodies)
         for at, text in enumerate(map(codec.join, bodies, personals)):
             for other in _variants(json.loads(text)):
                 if isinstance(other, dict):

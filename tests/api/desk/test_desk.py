@@ -583,7 +583,7 @@ async def test_who_sends_much_does_not_have_it_all_committed_at_once(dsn: str, o
 
 
 async def test_a_request_that_the_database_refuses_is_rejected_alone(dsn: str, owner: asyncpg.Connection) -> None:
-    await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, ',1313]') = 0)")
+    await owner.execute("ALTER TABLE block ADD CHECK (strpos(text, ',1313]') = 0)")
     async with desk_at(dsn) as desk:
         arenas = [await open_arena(desk.database) for _ in range(3)]
         amounts = [1, 2, 1313, 4, 1313, 6]
@@ -604,7 +604,7 @@ async def test_a_request_that_the_database_refuses_is_rejected_alone(dsn: str, o
 async def test_a_commit_that_was_not_confirmed_is_of_unknown_outcome_and_not_sent_again(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    await leave_unconfirmed(owner, "event", "strpos(NEW.body, ',1313]') > 0")
+    await leave_unconfirmed(owner, "block", "strpos(NEW.text, ',1313]') > 0")
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await submit(desk, arena.tournament_id, arena.points(1))
@@ -861,7 +861,7 @@ async def test_columns_that_a_newer_version_adds_disturb_nobody(dsn: str, owner:
                     await desk.live_pool.make_current(live)
 
         working = [asyncio.create_task(work(desk, n)) for n, desk in enumerate(desks * 3)]
-        for table in ("tournament", "append_lock", "event", "block", "idempotency", "refusal", "checkpoint", "total"):
+        for table in ("tournament", "append_lock", "block", "topic", "personal", "idempotency", "checkpoint", "total"):
             await owner.execute(f"ALTER TABLE {table} ADD COLUMN added text NOT NULL DEFAULT 'new'")
             await let_the_rest_go_on(desks[0], arena)
         await asyncio.gather(*working)
@@ -921,7 +921,7 @@ async def test_a_repeat_of_what_the_log_has_lost_fails_alone(dsn: str, owner: as
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
         first = await submit(desk, arena.tournament_id, arena.points(1), key="k")
         await submit(desk, arena.tournament_id, arena.points(2))
-        await tamper(owner, "DELETE FROM event WHERE sequence = $1", first.sequence)
+        await tamper(owner, "DELETE FROM block WHERE last_sequence = $1", first.sequence)
         with pytest.raises(TallybookError):
             await submit(desk, arena.tournament_id, arena.points(1), key="k")
         await submit(desk, arena.tournament_id, arena.points(3))

@@ -323,7 +323,7 @@ async def test_a_tournament_that_is_gone_is_not_kept_in_memory(dsn: str, owner: 
     async with desk_at(dsn) as desk:
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
         async with desk.live_pool.pinned(arena.tournament_id) as live:
-            for table in ("event", "block", "append_lock", "tournament"):
+            for table in ("block", "append_lock", "tournament"):
                 await tamper(owner, f"DELETE FROM {table} WHERE tournament_id = $1", arena.tournament_id)
             with pytest.raises(HistoryReplaced):
                 await desk.submit(live, gain(arena, 1), actor=OPERATOR)
@@ -426,7 +426,7 @@ async def test_a_writer_among_others_reads_nothing_again(
     monkeypatch.setattr(nodes, "nodes_of", nowhere)  # what goes straight to a node is not seen
     assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {appending._APPEND_ONE}
     bounds(UNSEEN_BYTES_MAX=0)
-    assert {tails._BLOCKS.one, tails._EVENTS.one, heads._HEAD} <= await beside_each_other(dsn)
+    assert {tails._BLOCKS.one, heads._HEAD} <= await beside_each_other(dsn)
 
 
 async def test_what_an_append_tells_is_not_folded_again_where_it_has_been_read_meanwhile(dsn: str) -> None:

@@ -24,7 +24,7 @@ from tests.desks import Arena, open_arena, record, recorded
 from tests.service import Season, Service
 
 _ids = count(5_000_000)
-_BYTES = "SELECT sum(bytes)::bigint FROM block WHERE tournament_id = $1"
+_BYTES = "SELECT max(log_bytes) FROM block WHERE tournament_id = $1"
 
 
 async def bound(desk: Desk, tournament_id: TournamentId, quota: Quota) -> None:

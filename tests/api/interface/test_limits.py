@@ -14,7 +14,8 @@ INTERNAL: Final[dict[str, str]] = {
         engine.log.import_runs: REQUESTS_AT_ONCE_MAX
         engine.log.reading: CHUNK_BYTES_MAX CHUNK_EVENTS_MAX COMPETITIONS_AT_ONCE_MAX EVENTS_OF_COMPETITION_AT_ONCE_MAX
             IDEMPOTENCY_KEYS_MAX
-        engine.log.rows: _SMALL_AT_ONCE _SMALL_CHARACTERS_MAX
+        engine.log.appending: SET_MIN
+        engine.log.rows: SLICE_CHARACTERS_MAX
         engine.log.tails: TAIL_BLOCKS_MAX TAIL_EVENTS_MAX TAIL_BYTES_MAX
         engine.process.time_slices: SHARED_SLICE_SECONDS SLICE_SECONDS_MAX WOKEN_AT_ONCE WOKEN_PER_SECOND_MIN
         projections.answers.passages: PASSAGE_TOTALS_MAX
@@ -118,7 +119,6 @@ INTERNAL: Final[dict[str, str]] = {
         engine.domain.notation: DIGITS_READ_MAX
         engine.domain.terms: EXCESS_MAX SCORE_PARTICIPANTS_MAX SET_ASIDE_MAX ID_MAX
         engine.log.archive: ARCHIVE_LINE_BYTES_MAX
-        engine.log.codec: _CAUSE_CHARACTERS_MAX
         engine.log.registry: TOURNAMENT_ID_MAX
         api.cli.telemetry: PORT_MAX
         engine.domain.ids: _ID_DIGITS_MAX
@@ -131,7 +131,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.verification.archives: IDS_FOLLOWED_MAX
         projections.verification.erasures: LINE_BYTES_MAX
         projections.verification.log_checks: UNREVERSED_MAX
-        projections.verification.stored_log: BLOCK_EVENTS_MAX LOOK_SECONDS_MAX
+        projections.verification.stored_log: LOOK_SECONDS_MAX
         projections.verification.table_checks: STRAYS_MAX CHECK_SECONDS_MAX
         projections.verification.witness: UNREADABLE_MAX NOTE_BYTES_MAX""",
     "length at which a message, a drawing or a column of text is cut": """

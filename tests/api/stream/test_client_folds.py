@@ -61,7 +61,7 @@ def run_of(history: list[Event]) -> list[Recorded]:
 
 
 def stored_of(recorded: Recorded) -> Stored:
-    kind, body = codec.encode(recorded.event)
+    kind, body = recorded.event.tag, codec.text_of(recorded.event)
     return Stored(recorded.sequence, recorded.recorded_at, recorded.actor, kind, body, b"\1" * 32)
 
 

@@ -82,8 +82,7 @@ def leave_a_gap(evidence: Evidence) -> None:
 
 
 def change_a_byte(evidence: Evidence) -> None:
-    events = evidence.logs[0].events
-    events[3] = msgspec.structs.replace(events[3], text=events[3].text + " ")
+    evidence.logs[0].blocks[1]["text"] += " "
 
 
 def have_seen_another_head(evidence: Evidence) -> None:

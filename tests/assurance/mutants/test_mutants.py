@@ -88,16 +88,17 @@ def test_of_sql_words_are_drawn_but_not_those_of_comments_and_texts() -> None:
     }
 
 
-def test_the_append_function_is_drawn_and_nothing_around_it() -> None:
+def test_the_append_functions_are_drawn_and_nothing_around_them() -> None:
     *_, file = core()
     source = (ROOT / file).read_text("utf-8")
     found = function_mutants(source, file)
-    assert len(found) > 30
-    begins, ends = (
-        source.index("FUNCTION append_block("),
-        source.index("\n$$;", source.index("FUNCTION append_block(")),
-    )
-    assert all(begins < made.start < made.end < ends for made in found)
+    for function in ("append_block", "append_blocks"):
+        begins = source.index(f"FUNCTION {function}(")
+        ends = source.index("\n$$;", begins)
+        of_this = [made for made in found if made.within == function]
+        assert len(of_this) > 10
+        assert all(begins < made.start < made.end < ends for made in of_this)
+    assert {made.within for made in found} == {"append_block", "append_blocks"}
 
 
 def test_a_mutants_name_survives_what_moves_its_line_but_not_what_changes_it() -> None:

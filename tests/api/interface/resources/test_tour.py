@@ -104,15 +104,12 @@ async def dated(
     chained, changed = digest.genesis(copy.tournament_id), list[ArchivedBlock]()
     for block in blocks:
         assert isinstance(block, ArchivedBlock)
-        its = block.columns()
+        its = block.content()
         time = max([time for after, time in times if after < block.last_sequence], default=_FIRST_SUNDAY - _WEEK)
-        keys = its.keys or [None] * len(its.bodies)
-        bodies = [body.replace(manifest.slug, copy.slug) for body in its.bodies]  # the first event names it
-        text = digest.block_text(its.first_sequence, time, its.actors, its.kinds, keys, bodies)
+        lines = block.text.partition("\n")[2].replace(manifest.slug, copy.slug)  # the first event names it
+        text = digest.block_text(its.first_sequence, time, lines)
         chained = digest.chain(chained, text)
-        changed.append(
-            msgspec.structs.replace(block, append_id=uuid4(), events=archive.raw(text), digest=chained.hex())
-        )
+        changed.append(msgspec.structs.replace(block, append_id=uuid4(), text=text.decode(), digest=chained.hex()))
     writer, copy = archive.Writer(), msgspec.structs.replace(copy, digest=chained.hex())
     await archives.enter(owner, [writer.line(part).encode() for part in (copy, *changed)], progress=_quiet)
     return copy.slug
