@@ -623,10 +623,10 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStr
         elif isinstance(command, commands.ChangePublication):
             command = _judged_at(command, board, history)
         try:
-            decided = _decided(board, command, history)
+            made = decided(board, command, history)
         except Refusal:
             continue
-        for event in decided:
+        for event in made:
             recorded = Recorded(Sequence(len(history) + 2), _OPENED_AT, ActorId(0), None, event)
             fold(board, Revisions(), recorded)
             history.append(event)
@@ -649,7 +649,7 @@ def _forgotten(event: Event) -> Event:
     return type(event)(competitor_id=event.competitor_id, parent_id=event.parent_id, commitment="c" * 64)
 
 
-def _decided(board: Board, command: Command, history: list[Event]) -> tuple[Event, ...]:
+def decided(board: Board, command: Command, history: list[Event]) -> tuple[Event, ...]:
     """What the desk makes of a command: it reads results where judging lacks them."""
     try:
         return decide(board, command)

@@ -41,7 +41,7 @@ from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
-FOLD_VERSION: Final = 9
+FOLD_VERSION: Final = 10
 """Raised whenever the same log would give a different board or different rows. Tables and snapshots of another version
 are not read, but made again."""
 
@@ -85,7 +85,8 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
 class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """`date`: the declared one; None: none was declared. `result`: a score; with more than two participants, the
-    existing performances, in the order of the participants. `struck`: the competitors for whom it does not count."""
+    existing performances, in the order of the participants. `struck`: the competitors for whom it does not count,
+    ascending."""
 
     number: int
     group_id: int
@@ -565,7 +566,7 @@ def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUn
     if isinstance(event, events.CompetitorsStruck):
         struck += event.competitors
     board.competitions[event.competition_id] = msgspec.structs.replace(
-        competition, struck=struck, updated_at=recorded.recorded_at, revised=recorded.sequence
+        competition, struck=tuple(sorted(struck)), updated_at=recorded.recorded_at, revised=recorded.sequence
     )
     note_struck(board, event.competition_id, struck)
 

@@ -17,7 +17,7 @@ from tests.api.web.test_board import lines_of
 from tests.projections.verified import of_no_account
 from tests.service import Client, Service, listed, slug_of
 from tests.spectator import Spectator, follow
-from tests.what_counts.model import SHOWN, Moment, Standings, placed
+from tests.what_counts.model import SHOWN, Moment, Standings
 from tests.what_counts.playing import UNITIES, Tournament, name_of
 
 _TIME: Final = """
@@ -180,11 +180,11 @@ class Doors:
         answer = await self._json(client, f"rankings/{ranking}/classification.json{query}")
         lines = answer["classification"]["standings"]
         found = {one["competitor_id"]: (one["position"], one["values"][0]) for one in lines}
-        self._compare_best(door, found, ranking, moment)
+        self._compare_classified(door, found, ranking, moment)
 
-    def _compare_best(self, door: str, found: Standings, ranking: RankingId, moment: Moment) -> None:
+    def _compare_classified(self, door: str, found: Standings, ranking: RankingId, moment: Moment) -> None:
         """A value that nothing depends on may be left out."""
-        expected = placed(self._model.best_of(ranking, moment))
+        expected = self._model.classified(ranking, moment)
         told = {
             one: (at, None if found.get(one, (0, 0))[1] is None else value) for one, (at, value) in expected.items()
         }
@@ -198,7 +198,7 @@ class Doors:
         _, *rows = csv.reader(io.StringIO(answer.body.decode()))
         lines = {int(row[2]): (int(row[0]), int(row[4]) if row[4] else None) for row in rows}
         if unity is None:
-            self._compare_best("csv", lines, ranking, moment)
+            self._compare_classified("csv", lines, ranking, moment)
         else:
             self._compare("csv", lines, self._model.standings(ranking, moment)[unity], moment)
 
@@ -208,7 +208,7 @@ class Doors:
         assert answer.status == 200, answer.body
         told, shown = answer.json, answer.json["competitions"]
         lines = {int(one["competitor_id"]): (one["position"], _number(one["values"][0])) for one in told["lines"]}
-        self._compare_best("board", lines, ranking, moment)
+        self._compare_classified("board", lines, ranking, moment)
         latest = shown["latest"] and int(shown["latest"]["id"])
         self._compare("latest", latest, self._model.latest(ranking, moment), moment)
         for part, expected in (

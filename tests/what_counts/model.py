@@ -169,6 +169,23 @@ class Model:
                 its[line.competition] = its.get(line.competition, 0) + line.amount
         return {one: its.pop(None, 0) + sum(sorted(its.values())[-number:]) for one, its in sums.items()}
 
+    def classified(self, ranking: int, moment: Moment) -> Standings:
+        """By `best_of`; of equal ones, those who reached their total in the unity earlier stand ahead."""
+        best, reached = self.best_of(ranking, moment), self._reached(ranking, moment)
+        keys = {one: (-value, reached[one]) for one, value in best.items()}
+        return {one: (1 + sum(other < key for other in keys.values()), best[one]) for one, key in keys.items()}
+
+    def _reached(self, ranking: int, moment: Moment) -> dict[int, int]:
+        """The last event that counts and changed the total; 0: none did."""
+        state = self.state(moment.upto)
+        unity, _ = state.best[ranking]
+        changes: dict[int, dict[int, int]] = {one: {} for one in state.lists[ranking]}
+        for line in self.counting(state, moment):
+            if line.unity == unity and line.competitor in changes:
+                its = changes[line.competitor]
+                its[line.sequence] = its.get(line.sequence, 0) + line.amount
+        return {one: max([at for at, change in its.items() if change], default=0) for one, its in changes.items()}
+
     # ── Competitions on a page ──────────────────────────────────────────────────────────────────────────
 
     def gave(self, ranking: int, moment: Moment) -> list[int]:

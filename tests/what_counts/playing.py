@@ -123,7 +123,8 @@ class Tournament:
     # ── Commands ────────────────────────────────────────────────────────────────────────────────────────
 
     async def _create(self, ranking: RankingId) -> None:
-        """Creates a ranking with its unities, and has it classified by the best results in one of them."""
+        """Creates a ranking with its unities, and has it classified by the best results in one of them, then by who
+        reached the total there first."""
         listed, (main, *others) = self._some(COMPETITORS, at_least=2), UNITIES[ranking]
         options = {f"main_unity_{name}": value for name, value in _options(UNITIES[ranking][main]).items()}
         created = commands.CreateRanking(
@@ -141,7 +142,7 @@ class Tournament:
             await self._do(unity)
         best = self.random.choice([one for one, unity in UNITIES[ranking].items() if unity.counts == "sum"])
         number = self.random.randint(1, 3)
-        criteria = (Criterion(unity_id=UnityId(best), best=number),)
+        criteria = Criterion(unity_id=UnityId(best), best=number), Criterion(unity_id=UnityId(best), first=True)
         declared = commands.DeclareClassification(ranking_id=ranking, criteria=criteria)
         await self._do(declared, lambda state: state.best.update({ranking: (best, number)}))
 

@@ -26,6 +26,8 @@ from engine.domain.commands import (
     CreateRanking,
     DeclareClassification,
     ReversePoints,
+    StrikeCompetitors,
+    UnstrikeCompetitors,
     UnvoidCompetition,
     VoidCompetition,
 )
@@ -148,6 +150,54 @@ async def test_movement_of_now_is_since_before_the_last_date_whenever_results_we
     end = championship.live.head.sequence
     published = (await championship.get(f"/table.json?at={end}")).json  # as the log has it
     assert {line["name"]: line["moved"] for line in published["lines"]}["Wales"] == 1
+
+
+@pytest.mark.parametrize("change", ["void", "strike", "undo"])
+async def test_what_is_taken_back_and_restored_leaves_every_answer_as_it_was(
+    championship: Championship, change: str
+) -> None:
+    """Also who reached a total first."""
+    ranking_id, (points, _) = championship.ranking_id, championship.unity_ids
+    criteria = Criterion(unity_id=points, best=2), Criterion(unity_id=points, first=True)
+    await submit(championship, DeclareClassification(ranking_id=ranking_id, criteria=criteria))
+    match = next(i for i, one in championship.live.board.competitions.items() if one.result == "31-7")
+    given = await championship.give("Wales", 3, match)
+    who = (championship.teams["Ireland"],)
+
+    async def answers() -> list[Any]:
+        below = f"/rankings/{ranking_id}"
+        days = [f"{below}/{one}" for one in ("standings.json", "classification.json?top=9", "form.json?top=9")]
+        days += [f"{one}{'&' if '?' in one else '?'}on=2024-03-10" for one in days]
+        days.append(f"{below}/explain.json?competitor={who[0]}&on=2024-03-10")
+        boards = ["/table.json", "/table.json?at=2024-02-11", "/timeline.json", "/race.json"]
+        found = [(path, await championship.get(path)) for path in days + boards]
+        assert {answer.status for _, answer in found} == {200}, found
+        return [(path, without_moments(answer.json)) for path, answer in found]
+
+    before = await answers()
+    if change == "void":
+        await submit(championship, VoidCompetition(competition_id=match))
+        assert await answers() != before
+        await submit(championship, UnvoidCompetition(competition_id=match))
+    elif change == "strike":
+        await submit(championship, StrikeCompetitors(competition_id=match, competitors=who))
+        assert await answers() != before
+        await submit(championship, UnstrikeCompetitors(competition_id=match, competitors=who))
+    else:
+        undone = await submit(championship, ReversePoints(ranking_id=ranking_id, sequence=given))
+        assert await answers() != before
+        await submit(championship, ReversePoints(ranking_id=ranking_id, sequence=undone.last_sequence))
+    assert await answers() == before
+
+
+def without_moments(value: Any) -> Any:
+    """Without what says as of which event an answer is."""
+    if isinstance(value, list):
+        return [without_moments(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    moments = "sequence", "since", "end", "recorded_at", "version"
+    return {key: without_moments(one) for key, one in value.items() if key not in moments}
 
 
 async def test_nobody_has_moved_at_the_first_competition(championship: Championship) -> None:
