@@ -221,9 +221,9 @@ class Importer(Generic[_Line]):
                     break  # another import may have recorded the rest since: it is sent again, which changes nothing
                 if (fault := self._fault(line.prints[step], used)) is not None:
                     faults.append(Fault(f"line {line.number}", fault))
-                else:
-                    self._note(line, step, used.recorded.event)
-                    self._earlier |= {import_runs.name_in(used.fingerprint)} - {""}
+                    break  # the rest may differ for the same reason
+                self._note(line, step, used.recorded.event)
+                self._earlier |= {import_runs.name_in(used.fingerprint)} - {""}
         keys = "\n".join([its_print.key for line in self.lines for its_print in line.prints])
         self._name = b32encode(sha256(keys.encode()).digest())[:NAME_CHARACTERS].decode().lower()
         self._refuse_if_any(faults)
@@ -279,7 +279,8 @@ class Importer(Generic[_Line]):
 
     def _judge(self, others_max: int) -> Steps[None]:
         """Judges each line that is not done as if those before it were. Lines that are done are not judged again: what
-        they made may have changed since. Raises Unacceptable with the faults of all."""
+        they made may have changed since. A line that needs a refused one has no fault of its own. Raises Unacceptable
+        with the faults of all."""
         now = self._live.board
         board = replace(now, competitors=now.competitors.copy(), competitions=now.competitions.copy())
         yield from self.kind.look(board, self.lines, others_max)
@@ -289,9 +290,9 @@ class Importer(Generic[_Line]):
         for line in self.lines:
             try:
                 self.kind.resolve(line, board)
-                if line.needs is not None and line.needs in refused:
-                    raise Unacceptable(f"it needs line {line.needs.number}, which is refused")
-                for step in range(line.done, line.requests):
+                if line.needs in refused:
+                    refused.add(line)
+                for step in () if line in refused else range(line.done, line.requests):
                     for event in decide(board, line.command(step)):
                         if step == 0:  # later lines may name what the first request makes
                             fold(board, revisions, _as_if_recorded(event))

@@ -23,6 +23,7 @@ from api.interface.fields import FieldMisread, begin_of_time, misread
 from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.events import Delta, Result
+from engine.domain.faults import refuse_if_any, unacceptable
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import (
@@ -152,44 +153,47 @@ class PlayedReader:
         named = _parts(row.fields["participants"])
         if len(named) > PARTICIPANTS_MAX:
             faults.append(Fault("participants", f"must name at most {PARTICIPANTS_MAX} competitors"))
-            raise Unacceptable("This line cannot be read.", faults)
+            raise unacceptable(faults)
         participants = yield from self._participants(named, faults)
         score = row.fields["score"].strip()
         goals = _goals(score, participants)
-        of_columns = self._column_deltas(row, participants, len(named), faults)
+        of_columns = self._column_deltas(row, participants, faults)
         deltas = yield from collected(islice(of_columns, DELTAS_MAX + 1))  # one too many is refused when it is judged
-        deltas += self._score_deltas(score, goals, participants, faults)
-        result = _result(score, participants, faults)
-        if faults:
-            raise Unacceptable("This line cannot be read.", faults)
+        parts = _parts(score)
+        if len(participants) > SCORE_PARTICIPANTS_MAX and parts and len(parts) != len(participants):
+            faults.append(Fault("score", "must have a performance for each participant, separated by |"))
+        else:
+            deltas += self._score_deltas(score, goals, participants, faults)
+        refuse_if_any(faults)
         return Played(
             started_at=started_at,
             group_id=int(group),
             location=row.fields.get("location", "").strip(),
             participants=participants,
-            result=result,
+            result=_result(score, participants),
             winner_id=None if goals is None or goals[0] == goals[1] else participants[goals[0] < goals[1]],
             deltas=tuple(deltas),
         )
 
     def _participants(self, named: list[str], faults: list[Fault]) -> Steps[tuple[CompetitorId, ...]]:
+        """An unknown one is 0, so that the rest of the row is read as if all were known."""
         found = []
         for name in named:
             try:
                 found.append((yield from self._names.competitor_in_steps(name)))
             except (NotFound, Unacceptable) as refusal:
                 faults.append(Fault("participants", refusal.message))
+                found.append(CompetitorId(0))
             yield
         return tuple(found)
 
     def _column_deltas(
-        self, row: PlayedRow, participants: tuple[CompetitorId, ...], named: int, faults: list[Fault]
+        self, row: PlayedRow, participants: tuple[CompetitorId, ...], faults: list[Fault]
     ) -> Iterator[Delta]:
-        """An empty field gives no points, nor does an empty part between two `|`. `named`: the number of participants
-        that the row names, including unknown ones."""
+        """An empty field gives no points, nor does an empty part between two `|`."""
         for unity_id, column in self._columns.items():
             parts = _parts(row.fields[column])
-            if parts and len(parts) != named:
+            if parts and len(parts) != len(participants):
                 faults.append(Fault(column, "must have points for each participant, separated by |"))
                 continue
             for competitor_id, points in zip(participants, parts, strict=False):
@@ -213,7 +217,7 @@ class PlayedReader:
                     yield Delta(competitor_id, unity_id, points(scored, conceded))
                 except ValueError as error:
                     faults.append(Fault("score", f"{score!r} {error}"))
-                    break
+                    return
 
 
 def _points(text: str, notation: Notation) -> int:
@@ -260,11 +264,8 @@ def _number(text: str) -> Decimal:
     return Decimal(text.replace(",", "."))
 
 
-def _result(score: str, participants: tuple[CompetitorId, ...], faults: list[Fault]) -> Result | None:
+def _result(score: str, participants: tuple[CompetitorId, ...]) -> Result | None:
     """The score; with more than two participants, the performance of each who has one."""
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
         return score or None
-    parts = _parts(score)
-    if parts and len(parts) != len(participants):
-        faults.append(Fault("score", "must have a performance for each participant, separated by |"))
-    return {i: part for i, part in zip(participants, parts, strict=False) if part} or None
+    return {i: part for i, part in zip(participants, _parts(score), strict=False) if part} or None

@@ -142,7 +142,6 @@ async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(i
         "line 4, group: 'one' is not a whole number",
         "line 4, participants: This tournament has no competitor 'Zenit'.",
         f"line 4, score: {two}",
-        f"line 6, score: {two}",
         "line 6, score: must have a performance for each participant, separated by |",
         f"line 9, score: {two}",
     ]
@@ -150,6 +149,33 @@ async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(i
     assert [fault.partition(": competitor")[0] for fault in found] == ["line 3, participants", "line 4, points"]
     assert "is named more than once" in found[0]
     assert "is not in this ranking" in found[1]
+
+
+@pytest.mark.parametrize("participants", ["Ajax|Zenit", "Zenit|Ajax", "Ajax|Eve", "Zenit|Zenit"])
+async def test_a_name_that_means_nobody_or_several_is_the_only_fault_of_its_line(
+    imported: Import, participants: str
+) -> None:
+    for _ in range(2):
+        await imported.tallybook.done("competitor", "add", imported.slug, "Eve")
+    content = f"date,participants,score,goals for\n2024-03-01,{participants},2:1,2|1\n"
+    (fault,) = await imported.faults(content, goals_against="goals against")
+    assert fault.startswith("line 2, participants: ")
+
+
+async def test_names_and_points_are_both_refused_if_both_are_wrong(imported: Import) -> None:
+    content = "date,participants,score,points\n2024-03-01,Ajax|Zenit,2:1,3|x\n2024-03-01,Zenit|Ajax,2:1,3\n"
+    assert await imported.faults(content) == [
+        "line 2, participants: This tournament has no competitor 'Zenit'.",
+        "line 2, points: 'x' must be a whole number, in digits only",
+        "line 3, participants: This tournament has no competitor 'Zenit'.",
+        "line 3, points: must have points for each participant, separated by |",
+    ]
+
+
+async def test_a_score_that_some_unities_cannot_hold_is_one_fault(imported: Import) -> None:
+    content = "date,participants,score\n2024-03-01,Ajax|Brest,1½:½\n"
+    (fault,) = await imported.faults(content, goals_for="goals for", goals_against="goals against")
+    assert fault.startswith("line 2, score: '1½:½' gives 1.5 in the unity 'goals for'")
 
 
 async def test_a_draw_is_half_a_point_where_points_have_decimals(imported: Import) -> None:
@@ -299,12 +325,11 @@ async def test_a_club_is_the_same_by_id_and_by_name(imported: Import) -> None:
 async def test_a_line_that_has_another_score_or_other_points_by_now_is_refused(imported: Import) -> None:
     await imported(DAY_ONE)
     match = (await imported.listed())[0]["id"]
-    scored, *other_points = await imported.faults(DAY_ONE.replace("2:1", "2:2") + DAY_TWO)
+    (scored,) = await imported.faults(DAY_ONE.replace("2:1", "2:2") + DAY_TWO)
     assert scored == (
         f"line 2: it was imported as competition {match}, with another score, group or location; undo that import "
         "first, or correct that competition and leave this line out"
     )
-    assert len(other_points) == 1
     (fault,) = await imported.faults(DAY_ONE, win="2")
     assert fault.startswith(f"line 2: competition {match} was imported with other points (event ")
     rest = "date,participants,score\n2024-03-01,Celtic|Dynamo,0:0\n" + DAY_TWO

@@ -263,10 +263,9 @@ async def test_tags_are_judged_as_everywhere(imported: Import) -> None:
     ]
 
 
-async def test_who_is_below_somebody_refused_is_named_too(imported: Import) -> None:
-    assert await imported.faults("name,color,parent\nAnn,red,\nBob,,Ann\n") == [
+async def test_who_is_below_somebody_refused_is_not_named_for_that(imported: Import) -> None:
+    assert await imported.faults("name,color,parent\nAnn,red,\nBob,,Ann\nCid,,Bob\n") == [
         ("line 2, color", "must be 6 hexadecimal characters, without a leading #"),
-        ("line 3", "it needs line 2, which is refused"),
     ]
 
 
