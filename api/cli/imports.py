@@ -145,7 +145,9 @@ async def undo(
             with progress("undoing") as advance:
                 await undo_import(desk, view.live, planned, actor=OPERATOR, stop=stop, progress=advance)
     if json:
-        printing.json({"voided": planned.voided, "kept": planned.kept, "points": planned.points})
+        printing.json(
+            {"voided": planned.voided, "kept": planned.kept, "points": planned.points, "results": planned.results}
+        )
         return
     if not planned.commands:
         printing.say(f"nothing to do: nothing from import {name} counts")
@@ -155,7 +157,8 @@ async def undo(
         )
     else:
         voided = printing.count(len(planned.voided), "competition")
-        printing.say(f"{voided} voided, points of {printing.count(planned.points, 'event')} taken back")
+        results = f"{printing.count(planned.results, 'result')} and " if planned.results else ""
+        printing.say(f"{voided} voided, {results}points of {printing.count(planned.points, 'event')} taken back")
         for competition_id in planned.voided:
             printing.line(str(competition_id))
     if planned.kept:

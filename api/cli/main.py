@@ -326,13 +326,14 @@ _TREE: Final = (
 
         A score of two numbers, such as 2:1 or ½:½, gives points in the main unity (3 for a win, 1 for a draw, 0 for a
         loss), unless there is a column for it, and goals in the unities that the options name. With more than two
-        participants, the score is a performance for each, separated by |, and columns give the points.
+        participants, the score is a performance for each, separated by |, and columns give the points. Without a score,
+        the competition is a fixture, which a later file with the score completes.
 
         If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run
         the same command again: it imports only the rest.
 
-        A line is done if an import into this ranking added a competition at the same time between the same
-        participants, as often as the file has it, and that import was not undone. If its group, location, score or
+        A line is done if an import into this ranking added a competition of the same group at the same time between
+        the same participants, as often as the file has it, and that import was not undone. If its location, score or
         points differ now, it is refused: undo that import first, or correct that competition and leave the line out.
 
         The command prints the name of the import, for `tallybook import undo`.

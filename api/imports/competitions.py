@@ -1,10 +1,13 @@
 """Competitions from files, with the points that they give in a ranking: how a line is known again, and what it becomes.
 
-A line is two requests: the competition, and its points. The key of a competition is made from its time, its
-participants, and the number of earlier lines with the same time and participants. The key of its points also includes
-the ranking. The score and the points are not in the keys but in the fingerprints of the requests. So a line whose score
-or points have changed since does not become another competition, which would count double. It is refused, and the
-message says what to do instead.
+A line is two requests: the competition, and its points. The key of a competition is made from its time, its group, its
+participants, and the number of earlier lines with the same ones. The key of its points also includes the ranking. The
+score and the points are not in the keys but in the fingerprints of the requests. So a line whose score or points have
+changed since does not become another competition, which would count double. It is refused, and the message says what to
+do instead.
+
+A line without a score is a fixture: a competition without a result. If a later file has its score, the result is a
+request of its own.
 """
 
 from collections.abc import Sequence as Items
@@ -16,52 +19,67 @@ from api.desk.fingerprints import fingerprint
 from api.imports.kinds import FileKind, FileLine, Print
 from api.imports.played import NEEDED, Played, PlayedReader, PlayedRow, Scoring
 from api.imports.rows import FileRows, taken
-from engine.domain.commands import AddCompetition, AddPoints
-from engine.domain.errors import Unreadable
-from engine.domain.events import Points, Recorded
+from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
+from engine.domain.errors import Fault, Unacceptable, Unreadable
+from engine.domain.events import CompetitionAdded, CompetitionChanged, Event, Points, Recorded
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitionId, RankingId
 from projections.board.board import Board
 
 IMPORT_COMPETITIONS_MAX: Final = 100_000
+_COMPETITION, _RESULT, _POINTS = range(3)
+"""The requests of a line: the result is one of its own if an earlier import has added the fixture."""
 
 
 class CompetitionLine(FileLine):
     def __init__(self, number: int, played: Played, ranking_id: RankingId) -> None:
-        super().__init__(number)
+        super().__init__(number, (_COMPETITION, _POINTS) if played.deltas else (_COMPETITION,))
         self.played = played
-        self.requests = 2 if played.deltas else 1
         self._ranking_id = ranking_id
         self._occurrence = 1
-        self._generations = [1, 1]
+        self._was_fixture = False
+        self._generations = [1, 1, 1]
 
     @property
     def alike(self) -> tuple[object, ...]:
-        return self.played.started_at, self.played.participants
+        return self.played.started_at, self.played.group_id, self.played.participants
 
     def set_prints(self, occurrence: int) -> None:
         self._occurrence = occurrence
-        played, (generation, of_points) = self.played, self._generations
+        played, (generation, of_result, of_points) = self.played, self._generations
         same = {
             "started_at": played.started_at.isoformat(),
+            "group": str(played.group_id),
             "participants": ",".join(map(str, played.participants)),
             "occurrence": str(occurrence),
             "generation": str(generation),
         }
-        result = msgspec.json.encode(played.result).decode()
-        rest = {"group": str(played.group_id), "location": played.location, "result": result}
+        result = {"result": msgspec.json.encode(played.result).decode()}
+        added = {"location": played.location} | ({"result": "null"} if self._was_fixture else result)
         points = same | {"ranking": str(self._ranking_id), "points generation": str(of_points)}
         deltas = {"deltas": ";".join(f"{d.competitor_id},{d.unity_id},{d.amount}" for d in played.deltas)}
-        self.prints = (_print("competition", same, rest), _print("points", points, deltas))
+        self.prints = (
+            _print("competition", same, added),
+            _print("result", same | {"result generation": str(of_result)}, result),
+            _print("points", points, deltas),
+        )
 
     def move(self, step: int, generations: int) -> None:
         self._generations[step] += generations
         self.set_prints(self._occurrence)
 
-    def command(self, step: int) -> AddCompetition | AddPoints:
+    def continue_after(self, event: Event) -> None:
+        if isinstance(event, CompetitionAdded) and event.result is None and self.played.result is not None:
+            self._was_fixture = True
+            self.left.insert(_RESULT, _RESULT)
+            self.set_prints(self._occurrence)
+
+    def command(self, step: int) -> AddCompetition | ChangeCompetition | AddPoints:
         played, competition_id = self.played, CompetitionId(self.id)
-        if step == 1:
+        if step == _POINTS:
             return AddPoints(ranking_id=self._ranking_id, deltas=played.deltas, competition_id=competition_id)
+        if step == _RESULT:
+            return ChangeCompetition(competition_id=competition_id, result=played.result, winner_id=played.winner_id)
         return AddCompetition(
             competition_id=competition_id,
             group_id=played.group_id,
@@ -93,7 +111,7 @@ def read_competitions(
 class Competitions(FileKind[CompetitionLine]):
     what = "competition"
     done = "imported"
-    steps = 2
+    steps = 3
     named = True
     columns = {"result": "score", "participants_delta": "points", "competition_id": "competition"}  # noqa: RUF012
 
@@ -110,11 +128,22 @@ class Competitions(FileKind[CompetitionLine]):
     def line(self, row: PlayedRow) -> Steps[CompetitionLine]:
         return CompetitionLine(row.number, (yield from self.reader.played(row)), self._ranking_id)
 
+    def resolve(self, line: CompetitionLine, board: Board) -> None:
+        """Refuses the score of a fixture that has a result by now."""
+        if _RESULT in line.left and board.competitions[CompetitionId(line.id)].result is not None:
+            why = f"competition {line.id} got a result by hand; leave this line out, or take that result back first"
+            raise Unacceptable("This line cannot be imported.", [Fault("score", why)])
+
     def changed(self, recorded: Recorded) -> str | None:
         event = recorded.event
         if event.made_competition is not None:
             return (
-                f"it was imported as competition {event.made_competition}, with another score, group or location; undo "
+                f"it was imported as competition {event.made_competition}, with another score or location; undo that "
+                "import first, or correct that competition and leave this line out"
+            )
+        if isinstance(event, CompetitionChanged):
+            return (
+                f"competition {event.competition_id} was imported with another score (event {recorded.sequence}); undo "
                 "that import first, or correct that competition and leave this line out"
             )
         if isinstance(event, Points):
@@ -125,7 +154,9 @@ class Competitions(FileKind[CompetitionLine]):
         return None
 
     def is_taken_back(self, board: Board, recorded: Recorded) -> bool:
-        made = recorded.event.made_competition
-        if made is not None:
+        event = recorded.event
+        if (made := event.made_competition) is not None:
             return board.competitions[made].voided_at is not None
+        if isinstance(event, CompetitionChanged):
+            return board.competitions[event.competition_id].result != event.result
         return recorded.sequence in board.rankings[self._ranking_id].undone

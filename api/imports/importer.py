@@ -13,9 +13,9 @@ line, or other line ends from a spreadsheet, would make another file, and import
 another file that says exactly the same counts as imported already. The count of these shows it, and it can be
 corrected; doubles could not.
 
-If what a kind adds can be taken back, its imports have names, made from all keys: resuming an import keeps the name,
-and two concurrent imports of one file are one import (`undoing.py`). Each key then has a *generation*, which is raised
-for what was taken back, so the corrected file counts. The latest generation says what a line is.
+If what a kind adds can be taken back, its imports have names, made from all that the lines say: resuming an import
+keeps the name, and two concurrent imports of one file are one import (`undoing.py`). Each key then has a *generation*,
+which is raised for what was taken back, so the corrected file counts. The latest generation says what a line is.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from api.desk.case import Receipt
 from api.desk.desk import Desk
-from api.imports.kinds import FileKind, FileLine, Print
+from api.imports.kinds import FileKind, FileLine
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Recorded
 from engine.domain.judging import decide
@@ -168,7 +168,7 @@ class Importer(Generic[_Line]):
             self._heed_stop()
             try:
                 for step in range(self.kind.steps):
-                    sent = [line for line in window if line.done == step and not line.is_done]
+                    sent = [line for line in window if step in line.left]
                     await self._submit(sent, step, actor)
             except TallybookError as failure:
                 if isinstance(failure, Refusal) and not self._recorded:
@@ -204,7 +204,7 @@ class Importer(Generic[_Line]):
         """Notes what a request of the line has recorded: under another id, if another import was faster."""
         if step == 0:
             line.id = getattr(event, event.creates[0])
-        line.done = step + 1
+        line.left.remove(step)
         self._done += line.is_done
 
     # ── Known ───────────────────────────────────────────────────────────────────────────────────────────
@@ -214,18 +214,18 @@ class Importer(Generic[_Line]):
         Unacceptable for lines that have changed since."""
         faults: list[Fault] = []
         latest = [await self._find_latest(step) for step in range(self.kind.steps)]
+        said = b"".join([its_print.fingerprint for line in self.lines for its_print in line.prints])
+        self._name = b32encode(sha256(said).digest())[:NAME_CHARACTERS].decode().lower()
         for line in self.lines:
             for step, found in enumerate(latest):
                 used = found.get(line)
                 if used is None:
-                    break  # another import may have recorded the rest since: it is sent again, which changes nothing
-                if (fault := self._fault(line.prints[step], used)) is not None:
+                    continue  # another import may have recorded it since: it is sent again, which changes nothing
+                if (fault := self._fault(line, step, used)) is not None:
                     faults.append(Fault(f"line {line.number}", fault))
                     break  # the rest may differ for the same reason
                 self._note(line, step, used.recorded.event)
                 self._earlier |= {import_runs.name_in(used.fingerprint)} - {""}
-        keys = "\n".join([its_print.key for line in self.lines for its_print in line.prints])
-        self._name = b32encode(sha256(keys.encode()).digest())[:NAME_CHARACTERS].decode().lower()
         self._refuse_if_any(faults)
 
     async def _find_latest(self, step: int) -> dict[_Line, KeyedEvent]:
@@ -267,10 +267,13 @@ class Importer(Generic[_Line]):
             undone = await import_runs.undone_among(connection, self._live.tournament_id, by) if by else ()
         return found, undone
 
-    def _fault(self, its_print: Print, used: KeyedEvent) -> str | None:
-        """Why a request with this print is not the one that was recorded; None: it is."""
+    def _fault(self, line: _Line, step: int, used: KeyedEvent) -> str | None:
+        """Why a request of the line is not the one that was recorded; None: it is."""
         if used.recorded.is_ignored:
             return f"it was {self.kind.done} as event {used.recorded.sequence}, which the operator has set aside"
+        if step == 0:
+            line.continue_after(used.recorded.event)
+        its_print = line.prints[step]
         if is_repeat(its_print.fingerprint, used.fingerprint[:FINGERPRINT_BYTES]):
             return None
         return self.kind.changed(used.recorded) or f"its key {its_print.key} was used for another request"
@@ -292,7 +295,7 @@ class Importer(Generic[_Line]):
                 self.kind.resolve(line, board)
                 if line.needs in refused:
                     refused.add(line)
-                for step in () if line in refused else range(line.done, line.requests):
+                for step in () if line in refused else line.left:
                     for event in decide(board, line.command(step)):
                         if step == 0:  # later lines may name what the first request makes
                             fold(board, revisions, _as_if_recorded(event))
@@ -310,7 +313,7 @@ class Importer(Generic[_Line]):
         requests = [self._request(line, step, actor) for line in lines]
         for line, outcome in zip(lines, await asyncio.gather(*requests, return_exceptions=True), strict=True):
             try:
-                event, by_us = await self._settled(line.prints[step], outcome)
+                event, by_us = await self._settled(line, step, outcome)
             except TallybookError as failure:
                 failures.append(failure)
             else:
@@ -326,15 +329,16 @@ class Importer(Generic[_Line]):
             said = import_runs.fingerprint_of(said, self._name)
         return self._desk.submit(self._live, line.command(step), actor=actor, idempotency_key=key, fingerprint=said)
 
-    async def _settled(self, its_print: Print, outcome: Receipt | BaseException) -> tuple[Event, bool]:
+    async def _settled(self, line: _Line, step: int, outcome: Receipt | BaseException) -> tuple[Event, bool]:
         """What was recorded for a request, and whether by this import. Another one, of another file, may have recorded
         the same line meanwhile. Raises what the request failed with."""
         if isinstance(outcome, Receipt):
             return outcome.event, not outcome.replayed
         if isinstance(outcome, KeyReused):
-            found, _ = await self._used([its_print.key])
-            if self._fault(its_print, found[its_print.key]) is None:
-                return found[its_print.key].recorded.event, False
+            found, _ = await self._used([line.prints[step].key])
+            (used,) = found.values()
+            if self._fault(line, step, used) is None:
+                return used.recorded.event, False
         raise outcome
 
 

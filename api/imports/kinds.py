@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from api.imports.rows import FileRow
 from engine.domain.commands import Command
-from engine.domain.events import Recorded
+from engine.domain.events import Event, Recorded
 from engine.domain.steps import Steps
 from projections.board.board import Board
 
@@ -26,18 +26,17 @@ class Print(Struct, frozen=True):
 
 
 class FileLine(ABC):
-    """A line of the file, with its `number` in it. `prints`: of its requests; it sends only the first `requests` of
-    them, of which `done` are recorded. The first one makes something, which has the `id`; 0: not drawn yet. `needs`: a
-    line whose id is in the requests."""
+    """A line of the file, with its `number` in it. `prints`: of its requests; `left`: those that are to be recorded
+    still. The first one makes something, which has the `id`; 0: not drawn yet. `needs`: a line whose id is in the
+    requests."""
 
-    requests: int = 1
-    done: int = 0
     id: int = 0
     needs: "FileLine | None" = None
     prints: tuple[Print, ...]
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, left: Items[int] = (0,)) -> None:
         self.number = number
+        self.left = [*left]
 
     @property
     @abstractmethod
@@ -46,7 +45,7 @@ class FileLine(ABC):
 
     @property
     def is_done(self) -> bool:
-        return self.done >= self.requests
+        return not self.left
 
     @abstractmethod
     def set_prints(self, occurrence: int) -> None:
@@ -55,6 +54,9 @@ class FileLine(ABC):
     def move(self, step: int, generations: int) -> None:
         """Moves the request `step` by this many generations, for kinds that are `named`."""
         raise NotImplementedError
+
+    def continue_after(self, event: Event) -> None:  # noqa: B027 - most lines always say all
+        """Adds what is left to be recorded, if the line said less when its first request recorded this."""
 
     @abstractmethod
     def command(self, step: int) -> Command:

@@ -4,7 +4,8 @@ The columns `date`, `participants` and `score` are needed; `group` and `location
 optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by `|`.
 So do values for each participant, in the same order: points, and with more than two participants performances.
 
-A score of two numbers, such as 2:1 or ½:½, gives points as `Scoring` says, in unities that have no column.
+A score of two numbers, such as 2:1 or ½:½, gives points as `Scoring` says, in unities that have no column. A word may
+follow that says that it was awarded. An empty score is that of a fixture.
 """
 
 import re
@@ -41,7 +42,9 @@ from projections.board.board import Board, Unity
 NEEDED: Final = ("date", "participants", "score")
 OPTIONAL: Final = ("group", "location")
 _NUMBER: Final = r"([0-9]{1,9}(?:[.,][0-9]{1,3}|½)?|½|1/2)"
-_SCORE: Final = re.compile(rf"\s*{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*")  # noqa: RUF001 - a dash is one, too
+_AWARDED: Final = r"(\(?(?:wo|w/o|w\.o\.|walkover|awarded)\)?)?"
+_SCORE: Final = re.compile(rf"{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*{_AWARDED}", re.IGNORECASE)  # noqa: RUF001 - a dash is one, too
+_BYE: Final = "bye"
 FORM_OF_DATES: Final = (
     "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
 )
@@ -207,7 +210,8 @@ class PlayedReader:
         self, score: str, goals: _Goals | None, participants: tuple[CompetitorId, ...], faults: list[Fault]
     ) -> Iterator[Delta]:
         if goals is None:
-            if self._by_score:
+            is_bye = len(participants) == 1 and score.casefold() == _BYE
+            if score and not is_bye and self._by_score:
                 reason = "must be two numbers, such as 2:1, for two participants, to give points; or add a column"
                 faults.append(Fault("score", f"{reason} {self._main!r}"))
             return
@@ -251,8 +255,12 @@ def _time(text: str, zone: tzinfo, faults: list[Fault]) -> datetime:
 
 
 def _goals(score: str, participants: tuple[CompetitorId, ...]) -> _Goals | None:
-    written = _SCORE.fullmatch(score)
-    return (_number(written[1]), _number(written[2])) if written and len(participants) == 2 else None
+    """None also for what was awarded to neither: both have lost then."""
+    written = _SCORE.fullmatch(score) if len(participants) == 2 else None
+    if written is None:
+        return None
+    goals = _number(written[1]), _number(written[2])
+    return None if written[3] and goals[0] == goals[1] else goals
 
 
 def _number(text: str) -> Decimal:

@@ -1,9 +1,10 @@
 """Takes back what an import of competitions added.
 
-The competitions that it added are voided, unless they hold points of others. Its points elsewhere are undone. Each is a
-separate request, judged by what counts at that moment. So an interrupted undoing continues when it runs again, and a
-completed one finds nothing to do. What an organiser has already voided or undone stays as it is; if that is all, one
-request still records in the log that the import was undone.
+The competitions that it added are voided, unless they hold points of others. Its points elsewhere are undone, and its
+results of other competitions cleared. Each is a separate request, judged by what counts at that moment. So an
+interrupted undoing continues when it runs again, and a completed one finds nothing to do. What an organiser has already
+voided, undone or corrected stays as it is; if that is all, one request still records in the log that the import was
+undone.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from contextlib import closing
 from datetime import datetime
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from api.desk.desk import Desk
@@ -21,7 +22,7 @@ from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, ch
 from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Caused, Known, LacksResults, TotalOf, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
-from engine.domain.events import Event, Points, Recorded
+from engine.domain.events import CompetitionChanged, Event, Points, Recorded, Result
 from engine.domain.judging import decide
 from engine.domain.lines import rule_of
 from engine.domain.reversals import holds_others
@@ -33,7 +34,7 @@ from projections.live.given_results import read_results
 from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
 
-_TakingBack = VoidCompetition | ReversePoints
+_TakingBack = VoidCompetition | ReversePoints | ChangeCompetition
 DIVIDED_ATTEMPTS_MAX: Final = 3
 """Attempts to plan an undoing with pauses for other work. If the tournament changes in each of them, the next one makes
 none."""
@@ -42,21 +43,23 @@ none."""
 class Undoing(Struct, frozen=True, kw_only=True):
     """The effects of undoing the import `name`: its `commands`, judged as `events`. `voided`: the competitions that it
     voids. `kept`: those that the import added, and that hold points of others. `points`: the number of the import's
-    events with points that it takes back. If nothing counts, the only command is a change that changes nothing, but
-    records that the import was undone; without commands, that is recorded."""
+    events with points that it takes back; `results`: of its results elsewhere. If nothing counts, the only command is a
+    change that changes nothing, but records that the import was undone; without commands, that is recorded."""
 
     name: str
-    commands: tuple[_TakingBack | ChangeCompetition, ...]
+    commands: tuple[_TakingBack, ...]
     events: tuple[Event, ...]
     voided: tuple[CompetitionId, ...]
     kept: tuple[CompetitionId, ...]
     points: int
+    results: int
 
 
 class _Added(Struct, frozen=True):
-    """What an import added: competitions, and the points that it `gave`. `actors`: its senders."""
+    """What an import added: competitions, `results` of others, and the points that it `gave`. `actors`: its senders."""
 
     competitions: frozenset[CompetitionId]
+    results: dict[CompetitionId, Result]
     gave: Caused
     actors: frozenset[ActorId]
 
@@ -104,6 +107,8 @@ class _Planning:
             if event.competition_id in self._added.competitions:
                 self._since.append(recorded)
                 self._changed = True
+        elif isinstance(event, CompetitionChanged):
+            self._changed |= event.competition_id in self._added.results
 
     async def attempt(self, *, divided: bool) -> Undoing | None:
         """The plan. None: something has changed, so it may be wrong. Unless `divided`, others wait meanwhile. Raises
@@ -146,7 +151,13 @@ class _Planning:
                     named = NamedEvent(points, ActorId(0), {sequence: points})
                     reversals.append(ReversePoints(ranking_id=points.ranking_id, sequence=sequence, named=named))
             yield
-        taking_back: tuple[_TakingBack, ...] = (*reversals, *voids)
+        results = []
+        for competition_id, result in sorted(added.results.items()):
+            competition = board.competitions[competition_id]
+            if competition.result == result and competition.voided_at is None:
+                results.append(ChangeCompetition(competition_id=competition_id, result=None, winner_id=None))
+            yield
+        taking_back: tuple[_TakingBack, ...] = (*results, *reversals, *voids)
         events = yield from _foreseen(self._live, taking_back, added.gave.recorded_at | caused.recorded_at)
         return Undoing(
             name=self._name,
@@ -155,6 +166,7 @@ class _Planning:
             voided=tuple([void.competition_id for void in voids]),
             kept=tuple(kept),
             points=len(reversals) + of_voided,
+            results=len(results),
         )
 
 
@@ -176,7 +188,13 @@ def _foreseen(
     named: dict[TotalOf, RankingId] = {}
     rankings: set[RankingId] = set()
     for command in commands:
-        points = command.caused if isinstance(command, VoidCompetition) else command.named and command.named.points
+        match command:
+            case VoidCompetition():
+                points = command.caused
+            case ReversePoints():
+                points = None if command.named is None else command.named.points
+            case ChangeCompetition():
+                points = None
         for sequence, its in (points or {}).items():
             sequences.add(sequence)
             named |= {(line.unity_id, line.competitor_id): its.ranking_id for line in its.results}
@@ -228,7 +246,7 @@ async def undo_import(
 async def _submit(
     desk: Desk,
     live: LiveTournament,
-    command: _TakingBack | ChangeCompetition,
+    command: _TakingBack,
     name: str,
     head: Sequence,
     actor: ActorId,
@@ -259,6 +277,7 @@ def _so_far(done: int, total: int) -> str:
 async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
     """Raises NotFound."""
     competitions: set[CompetitionId] = set()
+    results: dict[CompetitionId, Result] = {}
     gave = Caused()
     actors: set[ActorId] = set()
     async with desk.database.connection() as connection:
@@ -266,13 +285,15 @@ async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
         for chunk in chunks(keys, reading.IDEMPOTENCY_KEYS_MAX):
             for used in (await reading.keyed(connection, live.tournament_id, chunk)).values():
                 actors.add(used.recorded.actor)
-                made = used.recorded.event.made_competition
-                if made is not None:
-                    competitions.add(made)
+                event = used.recorded.event
+                if event.made_competition is not None:
+                    competitions.add(event.made_competition)
+                elif isinstance(event, CompetitionChanged) and event.result is not UNSET and event.result is not None:
+                    results[event.competition_id] = event.result
                 gave.take(used.recorded)
     if not keys:
         raise NotFound(f"This tournament has no import {name!r}; `tallybook import list` shows them.")
-    return _Added(frozenset(competitions), gave, frozenset(actors))
+    return _Added(frozenset(competitions), results, gave, frozenset(actors))
 
 
 async def _record(desk: Desk, live: LiveTournament, name: str, added: _Added) -> tuple[ChangeCompetition, ...]:
@@ -281,5 +302,5 @@ async def _record(desk: Desk, live: LiveTournament, name: str, added: _Added) ->
         if await import_runs.undone_among(connection, live.tournament_id, [name]):
             return ()
     of_points = [points.competition_id for points in added.gave.points.values() if points.competition_id is not None]
-    competitions = sorted({*added.competitions, *of_points})
+    competitions = sorted({*added.competitions, *added.results, *of_points})
     return tuple([ChangeCompetition(competition_id=one) for one in competitions[:1]])

@@ -168,7 +168,8 @@ def undo_page(
     voided, points = _count(len(undoing.voided), "competition"), _count(undoing.points, "event")
     said = "Nothing from it counts any longer."
     if undoing.events:
-        said = f"{voided} would be voided, and the points of {points} taken back. The log keeps everything."
+        results = f"{_count(undoing.results, 'result')} and " if undoing.results else ""
+        said = f"{voided} would be voided, and {results}the points of {points} taken back. The log keeps everything."
     if undoing.commands:
         said += " The corrected file can be imported afterwards."
     address = venue.address(f"/imports/{undoing.name}/undo")

@@ -257,6 +257,21 @@ async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Impor
     assert unknown.err == "This tournament has no import 'nothing'; `tallybook import list` shows them.\n"
 
 
+async def test_the_scores_of_fixtures_are_taken_back_without_the_fixtures(imported: Import) -> None:
+    scores = DAY_ONE.replace("2:1", "").replace("0:0", "")
+    assert await imported(scores) == "2 competitions imported"
+    assert await imported(DAY_ONE) == "2 competitions imported"
+    assert len({*imported.names}) == 2
+    undo, where = ("import", "undo", imported.slug), ("--database-url", imported.tallybook.dsn)
+    undone = await asyncio.to_thread(said, *undo, imported.names[1], "--json", *where)
+    assert undone.json == {"voided": [], "kept": [], "points": 2, "results": 2}
+    assert [(one["result"], one["voided_at"]) for one in await imported.listed()] == [(None, None)] * 2
+    assert await imported(DAY_ONE) == "2 competitions imported"
+    ended = await asyncio.to_thread(said, *undo, imported.names[2], *where)
+    assert ended.err == "0 competitions voided, 2 results and points of 2 events taken back\n"
+    assert (await imported.table())["points"] == dict.fromkeys(CLUBS, 0)
+
+
 @pytest.mark.parametrize("by_hand", ["voided", "voided, and their points undone", "voided, and never had points"])
 async def test_an_import_that_was_taken_back_by_hand_can_be_undone_and_the_corrected_file_counts(
     imported: Import, owner: asyncpg.Connection, by_hand: str

@@ -118,6 +118,76 @@ async def test_a_column_is_stronger_than_what_the_score_would_give(imported: Imp
     assert (table["goals for"]["Ajax"], table["goals for"]["Brest"]) == (0, 1)
 
 
+async def test_a_fixture_has_no_result_and_gives_no_points_until_a_later_file_has_its_score(imported: Import) -> None:
+    calendar = [
+        "date,location,participants,score",
+        "2024-03-01,,Ajax|Brest,2:1",
+        "2024-03-02,Hall 2,Celtic|Dynamo,",
+        "2024-03-03,,Ajax|Brest|Celtic,",
+    ]
+    assert await imported.counts("\n".join(calendar), goals_for="goals for") == (3, 0)
+    before = await imported.listed()
+    assert [(one["result"], one["winner"]) for one in before[1:]] == [(None, None), (None, None)]
+    assert (await imported.table())["points"] == {"Ajax": 3, "Brest": 0, "Celtic": 0, "Dynamo": 0}
+    calendar[2] += "0:4"
+    for counts in ((1, 2), (0, 3)):
+        assert await imported.counts("\n".join(calendar), goals_for="goals for") == counts
+    after = await imported.listed()
+    assert [one["id"] for one in after] == [one["id"] for one in before]
+    assert (after[1]["result"], after[1]["location"]) == ("0:4", "Hall 2")
+    assert after[1]["participants"][str(after[1]["winner"])] == "Dynamo"
+    table = await imported.table()
+    assert table["points"] == {"Ajax": 3, "Dynamo": 3, "Brest": 0, "Celtic": 0}
+    assert table["goals for"] == {"Dynamo": 4, "Ajax": 2, "Brest": 1, "Celtic": 0}
+    for score in ("1:4", ""):
+        (fault,) = await imported.faults("\n".join(calendar).replace("0:4", score), goals_for="goals for")
+        assert fault.startswith(f"line 3: competition {before[1]['id']} was imported with another score (event ")
+    race = "date,participants,score,points\n2024-03-03,Ajax|Brest|Celtic,9.8|DNF|9.7,2||3\n"
+    assert await imported.counts(race) == (1, 0)
+    assert [one["id"] for one in await imported.listed()] == [one["id"] for one in before]
+
+
+async def test_the_score_of_a_fixture_that_got_a_result_by_hand_is_refused(imported: Import) -> None:
+    fixture = "date,participants,score\n2024-03-01,Ajax|Brest,"
+    await imported(fixture)
+    (listed,) = await imported.listed()
+    match = str(listed["id"])
+    await imported.tallybook.done("competition", "result", imported.slug, match, "2:1")
+    assert await imported.counts(fixture) == (0, 1)
+    assert await imported.faults(fixture + "2:1") == [
+        f"line 2, score: competition {match} got a result by hand; leave this line out, or take that result back first"
+    ]
+    await imported.tallybook.done("competition", "change", imported.slug, match, "--result", "")
+    assert await imported.counts(fixture + "2:1") == (1, 0)
+
+
+async def test_what_was_awarded_and_a_bye_are_read_as_such(imported: Import) -> None:
+    rows = ["date,participants,score", "2024-03-01,Ajax|Brest,3:0 wo", "2024-03-02,Celtic|Ajax,0-3 (Awarded)"]
+    await imported("\n".join([*rows, "2024-03-03,Dynamo,bye"]), goals_for="goals for")
+    table = await imported.table()
+    assert table["points"] == {"Ajax": 6, "Brest": 0, "Celtic": 0, "Dynamo": 0}
+    assert table["goals for"]["Ajax"] == 6
+    assert [one["result"] for one in await imported.listed()] == ["3:0 wo", "0-3 (Awarded)", "bye"]
+    faults = await imported.faults(
+        "\n".join([rows[0], "2024-03-04,Ajax|Brest,0:0 wo", "2024-03-05,Ajax|Brest,bye", "2024-03-06,Ajax,wo"])
+    )
+    assert [fault.partition(":")[0] for fault in faults] == [f"line {number}, score" for number in (2, 3, 4)]
+
+
+async def test_two_rankings_with_the_same_teams_on_one_day_are_two_competitions_if_they_are_in_two_groups(
+    imported: Import,
+) -> None:
+    await imported.tallybook.done("ranking", "create", imported.slug, "Youth")
+    rows = "date,group,participants,score\n2024-03-01,{},Ajax|Brest,{}\n"
+    assert await imported.counts(rows.format(1, "2:1")) == (1, 0)
+    assert await imported.counts(rows.format(2, "0:5"), ranking="Youth") == (1, 0)
+    assert [(one["group_id"], one["result"]) for one in await imported.listed()] == [(1, "2:1"), (2, "0:5")]
+    assert ((await imported.table())["points"]["Ajax"], (await imported.table("Youth"))["points"]["Brest"]) == (3, 3)
+    assert await imported.counts(rows.format(1, "2:1")) == (0, 1)
+    assert await imported.counts(rows.format(1, "2:1"), ranking="Youth") == (1, 0)
+    assert len(await imported.listed()) == 2
+
+
 # ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -132,7 +202,7 @@ async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(i
         "2024-03-01,1,Ajax|Brest|Celtic,2:1",
         "2024-03-01,1,Ajax|Ajax,2:1",
         "2024-03-01,1,Ajax|Eve,2:1",
-        "2024-03-01,1,Ajax|Brest,",
+        "2024-03-01,1,Ajax|Brest,won",
     ]
     two = "must be two numbers, such as 2:1, for two participants, to give points; or add a column 'points'"
     faults = await imported.faults("\n".join(rows))
@@ -327,7 +397,7 @@ async def test_a_line_that_has_another_score_or_other_points_by_now_is_refused(i
     match = (await imported.listed())[0]["id"]
     (scored,) = await imported.faults(DAY_ONE.replace("2:1", "2:2") + DAY_TWO)
     assert scored == (
-        f"line 2: it was imported as competition {match}, with another score, group or location; undo that import "
+        f"line 2: it was imported as competition {match}, with another score or location; undo that import "
         "first, or correct that competition and leave this line out"
     )
     (fault,) = await imported.faults(DAY_ONE, win="2")
