@@ -502,7 +502,8 @@ BEGIN
     END IF;
     IF p_personals IS NOT NULL THEN
         INSERT INTO personal (tournament_id, sequence, competitor_id, text)
-            SELECT p_tournament_id, append_block.first_sequence + e.n - 1, (e.line::json -> 3 ->> 'competitor_id')::bigint, e.personal
+            SELECT p_tournament_id, append_block.first_sequence + e.n - 1,
+                (e.line::json -> 3 ->> 'competitor_id')::bigint, e.personal
             FROM unnest(string_to_array(p_text, chr(10)), p_personals) WITH ORDINALITY AS e (line, personal, n)
             WHERE e.personal IS NOT NULL;
     END IF;
