@@ -25,7 +25,7 @@ from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.events import Delta, Result
 from engine.domain.faults import refuse_if_any, unacceptable
-from engine.domain.notation import Notation
+from engine.domain.notation import Notation, with_point
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import (
     DELTAS_MAX,
@@ -55,7 +55,6 @@ _Rule = Callable[[Decimal, Decimal], Decimal | int]
 _Counting = Callable[[Decimal, Decimal], int]
 """The same, in the smallest unit of a unity."""
 _Goals = tuple[Decimal, Decimal]
-_HALF: Final = Decimal("0.5")
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -259,17 +258,8 @@ def _goals(score: str, participants: tuple[CompetitorId, ...]) -> _Goals | None:
     written = _SCORE.fullmatch(score) if len(participants) == 2 else None
     if written is None:
         return None
-    goals = _number(written[1]), _number(written[2])
+    goals = Decimal(with_point(written[1])), Decimal(with_point(written[2]))
     return None if written[3] and goals[0] == goals[1] else goals
-
-
-def _number(text: str) -> Decimal:
-    """The number that this part of a score means."""
-    if text == "1/2":
-        return _HALF
-    if text.endswith("½"):
-        return Decimal(text[:-1] or 0) + _HALF
-    return Decimal(text.replace(",", "."))
 
 
 def _result(score: str, participants: tuple[CompetitorId, ...]) -> Result | None:

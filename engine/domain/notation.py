@@ -55,9 +55,10 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
         return f"{sign}{whole}.{rest:0{self.decimals}d}"
 
     def number(self, text: str) -> int:
-        """The number that a person wrote. Raises ValueError with what the text must be."""
+        """The number that a person wrote, perhaps with a comma, such as `12,5`, or a half, such as `12½`. Raises
+        ValueError with what the text must be."""
         sign, size = ("-", text[1:]) if text[:1] in _MINUS else ("", text.removeprefix("+"))
-        found = self._size(size)
+        found = self._size(with_point(size))
         if found is None:
             raise ValueError(self.fault)
         return -found if sign else found
@@ -93,6 +94,15 @@ _PER_SECOND: Final[dict[TimeUnit, int]] = {"s": 1, "ms": 1000}
 _MINUS: Final = ("-", "\N{MINUS SIGN}")  # pages show the second one, so it is pasted
 _DIGITS: Final = re.compile(f"[0-9]{{1,{DIGITS_READ_MAX}}}")
 _SIXTIETHS: Final = re.compile("[0-5][0-9]")
+
+
+def with_point(text: str) -> str:
+    """A number without a sign, with a point for its comma or its half."""
+    if text == "1/2":
+        return "0.5"
+    if text.endswith("½"):
+        return f"{text[:-1] or 0}.5"
+    return text.replace(",", ".")
 
 
 def _time_text(seconds: int, milliseconds: int) -> str:

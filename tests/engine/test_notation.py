@@ -51,6 +51,13 @@ def test_a_number_has_one_text(notation: Notation, number: int, text: str) -> No
         (SECONDS, "90:00", 5400),
         (SECONDS, "45", 45),
         (MILLISECONDS, "9.58", 9580),
+        (MILLISECONDS, "9,58", 9580),
+        (MILLISECONDS, "2:03:17,4", 7_397_400),
+        (TENTHS, "12,5", 125),
+        (TENTHS, "-12½", -125),
+        (TENTHS, "½", 5),
+        (TENTHS, "1/2", 5),
+        (Notation(decimals=2), "\N{MINUS SIGN}½", -50),
         (MILLISECONDS, "02:03:17.40", 7_397_400),
     ],
 )
@@ -64,9 +71,13 @@ def test_people_may_write_it_otherwise(notation: Notation, text: str, number: in
         (
             Notation(),
             "must be a whole number, in digits only",
-            ["", "-", "0.5", "1.", "1e3", "0x1", "1_000", " 1", "\N{FULLWIDTH DIGIT ONE}"],
+            ["", "-", "0.5", "0,5", "1½", "1,234", "1.", "1e3", "0x1", "1_000", " 1", "\N{FULLWIDTH DIGIT ONE}"],
         ),
-        (TENTHS, "must be a number with at most 1 decimal, such as 12.5", ["1.25", "1,5", ".5", "1.", "1:30", "--1"]),
+        (
+            TENTHS,
+            "must be a number with at most 1 decimal, such as 12.5",
+            ["1.25", "1,25", ".5", ",5", "1.", "1,", "1:30", "--1", "½½", "1.5½", "1,000.5", "1.000,5", "1/4"],
+        ),
         (Notation(decimals=3), "must be a number with at most 3 decimals, such as 12.5", ["1.0000", "1.-5"]),
         (
             SECONDS,

@@ -160,6 +160,8 @@ async def test_points_may_have_decimals(tallybook: Tallybook, slug: str) -> None
     await tallybook.done("unity", "add", slug, "Chess", "half", "--decimals", "1")
     await tallybook.done("points", "add", slug, "Chess", "Ann=0.5", "Bob=-1", "--unity", "half")
     assert await table(tallybook, slug, "Chess", 1) == [("Ann", 1, 5), ("Bob", 2, -10)]
+    await tallybook.done("points", "add", slug, "Chess", "Ann=½", "Bob=1,5", "--unity", "half")
+    assert await table(tallybook, slug, "Chess", 1) == [("Ann", 1, 10), ("Bob", 2, 5)]
     (refused,) = (await tallybook.refused("points", "add", slug, "Chess", "Ann=0.25", "--unity", "half"))[1:]
     assert refused.endswith("must be a number with at most 1 decimal, such as 12.5")
 

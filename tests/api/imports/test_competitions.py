@@ -263,6 +263,16 @@ async def test_a_draw_is_half_a_point_where_points_have_decimals(imported: Impor
     assert {line.split(",")[8] for line in csv[1:]} >= {"0.5", "1.0", "2:03:17"}
 
 
+async def test_points_in_a_column_may_have_commas_and_halves(imported: Import) -> None:
+    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
+    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "laps", "--time", "ms", "--sort", "ASC")
+    rows = ["date;participants;score;points;laps", "2024-03-01;Ajax|Brest;;1,5|½;9,58|10,1"]
+    await imported("\n".join(rows), ranking="Chess")
+    table = await imported.table("Chess")
+    assert [table["points"][name] for name in ("Ajax", "Brest")] == [15, 5]
+    assert [table["laps"][name] for name in ("Ajax", "Brest")] == [9_580, 10_100]
+
+
 async def test_a_score_may_have_halves(imported: Import) -> None:
     await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
     await imported.tallybook.done("unity", "add", imported.slug, "Chess", "games", "--decimals", "1")
