@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 
 from engine.domain.errors import Fault, Impossible, Unacceptable
 from engine.domain.events import Result
+from engine.domain.names import name_key
 from engine.domain.state import RankingState, State
 from engine.domain.terms import (
     COLOR_PATTERN,
@@ -27,6 +28,7 @@ from engine.domain.terms import (
     name_fault,
 )
 
+TAKEN_OTHERWISE: Final = "is already the name of a unity of this ranking, in another form of Unicode"
 CIRCLE_SHOWN_MAX: Final = 500
 """Characters that name a circle of parents."""
 
@@ -64,8 +66,11 @@ def taken_faults(
     """The fault of a unity's name that another unity of the ranking, other than `its_own`, already has."""
     if name is UNSET:
         return []
+    name = name.strip()
     taken = [unity.name for unity_id, unity in ranking.unities.items() if unity_id != its_own]
-    return [Fault(field, f"this ranking already has a unity {name.strip()!r}")] if name.strip() in taken else []
+    if name in taken:
+        return [Fault(field, f"this ranking already has a unity {name!r}")]
+    return [Fault(field, TAKEN_OTHERWISE)] if name_key(name) in map(name_key, taken) else []
 
 
 def description_faults(description: str | None) -> list[Fault]:

@@ -10,9 +10,10 @@ must reverse.
 
 RULES is the version of the rules. Each block holds the version that it was judged by (the column `rules`). If a rule
 becomes stricter, RULES is raised, and the new rule holds only for blocks of the new version. So older logs stay valid.
+Faults that are in YOUNGER are not held against any log.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from collections.abc import Sequence as Items
 from typing import Any, Final, TypeVar, get_args
 
@@ -21,13 +22,15 @@ from msgspec import UNSET
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal, existing
+from engine.domain.errors import Conflict, Fault, IdTaken, Impossible, Refusal, existing
 from engine.domain.events import Event, Naming
+from engine.domain.faults import TAKEN_OTHERWISE
 from engine.domain.judging import add_competition, decide, naming, opening, refuse_points, register_competitor
 from engine.domain.state import RankingState, State
-from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence
+from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, NOT_SEEN, Sequence
 
 RULES: Final = 1
+YOUNGER: Final = frozenset({NOT_SEEN, TAKEN_OTHERWISE})
 
 _C = TypeVar("_C", bound=Command)
 
@@ -46,11 +49,24 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
     except Impossible as error:  # an earlier event caused this, and was reported
         return f"could not be made: {error}"
     except Refusal as refusal:
+        if refusal.faults and YOUNGER.issuperset([fault.message for fault in refusal.faults]):
+            return impossible(state, sequence, _without_faults(event, refusal.faults))
         faults = "; ".join(f"{fault.field} {fault.message}" for fault in refusal.faults)
         return f"could not be made: {faults or refusal.message}"
     if decided is event or decided == event:
         return None
     return "could not be made: judging would have written other values"
+
+
+def _without_faults(event: Event, faults: Iterable[Fault]) -> Event:
+    """The event with other texts in the fields that have faults, so that only the rest of it is judged."""
+    return msgspec.structs.replace(event, **{one.field: _other(getattr(event, one.field)) for one in faults})
+
+
+def _other(text: Any) -> Any:
+    if isinstance(text, str):
+        return f"x{text}"
+    return {key: _other(one) for key, one in text.items()} if isinstance(text, dict) else tuple(map(_other, text))
 
 
 def may_have_made(command: Command, made: Items[Event]) -> bool:

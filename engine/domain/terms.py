@@ -113,6 +113,13 @@ competitor, only these are left."""
 _CONTROLS: Final = r"\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 _CONTROLS_OF_TEXTS: Final = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 _SPACES: Final = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+# The property Default_Ignorable_Code_Point of the Unicode Standard (section 5.21), without controls; then annotations,
+# and characters whose glyph is blank.
+_UNSEEN: Final = (
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f"
+    r"\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    r"\ufff9-\ufffb\u2800\U00013441\U00013442\U00016fe4\U0001d159"
+)
 
 
 def _name_pattern(no: str = "") -> str:
@@ -128,10 +135,14 @@ COLOR_PATTERN: Final = "[0-9A-Fa-f]{6}"
 SLUG_PATTERN: Final = "[a-z0-9]+(?:-[a-z0-9]+)*"
 
 
+NOT_SEEN: Final = "must contain a character that can be seen"
+"""What is wrong with a name that shows nothing, such as U+200B alone."""
+
+
 def name_fault(text: str) -> str | None:
     """What is wrong with `text` as a name, or None."""
-    if not text.strip():
-        return "must not be empty"
+    if _SEEN.search(text) is None:
+        return NOT_SEEN if text.strip() else "must not be empty"
     if len(text) > NAME_CHARACTERS_MAX:
         return f"must have at most {NAME_CHARACTERS_MAX} characters"
     return _control_fault(_CONTROL, text)
@@ -153,6 +164,7 @@ def slug_fault(slug: str) -> str | None:
     return None
 
 
+_SEEN: Final = re.compile(f"[^{_SPACES}{_UNSEEN}]")
 _SLUG: Final = re.compile(SLUG_PATTERN)
 _SURROGATES: Final = r"\ud800-\udfff"  # no UTF-8 can hold a lone one
 _CONTROL: Final = re.compile(f"[{_CONTROLS}{_SURROGATES}]")

@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.lines import rule_of
+from engine.domain.names import search_key
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
@@ -278,9 +279,9 @@ class _Table:
 
     async def _named(self, text: str) -> list[CompetitorId]:
         """The first competitors that a search for this text finds."""
-        found = list[CompetitorId]()
+        found, key = list[CompetitorId](), search_key(text)
         async for some in in_chunks(searched(self._board, self._ranking), WALK_CHUNK_ITEMS):
-            found += [competitor_id for competitor_id, one in some if is_named(one, text)]
+            found += [competitor_id for competitor_id, one in some if is_named(one, key)]
         return found[:FOUND_MAX]
 
     def _found(

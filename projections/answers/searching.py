@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.domain.errors import Unacceptable
+from engine.domain.names import search_key
 from engine.domain.terms import CompetitorId
 from projections.board.board import Board, Competitor, Ranking
 
@@ -29,10 +30,9 @@ def searched(board: Board, ranking: Ranking) -> Iterator[tuple[CompetitorId, Com
     return board.competitors.held(list(ranking.participants.listed()))
 
 
-def is_named(competitor: Competitor, text: str) -> bool:
-    """Whether the name contains this text, or a tag is equal to it, in any case."""
-    text = text.casefold()
-    return text in competitor.name.casefold() or any(text == tag.casefold() for tag in competitor.tags)
+def is_named(competitor: Competitor, key: str) -> bool:
+    """Whether the name contains the text of this `search_key`, or a tag is equal to it."""
+    return key in search_key(competitor.name) or key in map(search_key, competitor.tags)
 
 
 def tags_offered(counts: Counter[str]) -> list[str]:

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
+from engine.domain.names import name_key
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
@@ -87,7 +88,7 @@ def found(question: TableQuestion, lines: WholeLines[_L], selection: Selection |
 
 async def selection_of(board: BoardAt, tag: str | None) -> Selection | None:
     """The competitors that have this tag; None: everybody."""
-    return None if tag is None else await board.with_tag(tag)
+    return None if tag is None else await board.with_tag(name_key(tag))
 
 
 def tagged_ids(selection: Selection) -> Items[CompetitorId]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from msgspec import Struct
 
 from engine.domain.events import Event, Touchable
+from engine.domain.names import caseless_key, name_key
 from engine.domain.terms import CompetitionId, CompetitorId
 from projections.board.board import Board, Competition, Competitor
 from projections.columns.packed import Packed
@@ -25,8 +26,8 @@ _CHANGED_BYTES: Final = 100
 
 
 class CompetitorFilter(Struct, frozen=True, kw_only=True):
-    """Accepts competitors that meet every condition that is not None. `name`: the beginning of the name, case-folded.
-    `parent_id`: the competitor directly above."""
+    """Accepts competitors that meet every condition that is not None. `name`: the `caseless_key` of how the name
+    begins. `tag`: the `name_key` of one of its tags. `parent_id`: the competitor directly above."""
 
     kind: ClassVar[Touchable] = "competitor"
     name: str | None = None
@@ -35,9 +36,9 @@ class CompetitorFilter(Struct, frozen=True, kw_only=True):
 
     def lets_through(self, competitor: Competitor) -> bool:
         return (
-            (self.tag is None or self.tag in competitor.tags)
+            (self.tag is None or self.tag in map(name_key, competitor.tags))
             and (self.parent_id is None or competitor.parent_id == self.parent_id)
-            and (self.name is None or competitor.name.casefold().startswith(self.name))
+            and (self.name is None or caseless_key(competitor.name).startswith(self.name))
         )
 
     @staticmethod

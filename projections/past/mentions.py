@@ -1,14 +1,16 @@
 """Mentions: the name of a competitor in text that people wrote. These are reasons, results, locations, descriptions,
 names of rankings and unities, and idempotency keys that clients chose. An erasure does not remove them.
 
-Pure. A name is found in any case, also as a part of a word: `Ann` in `ann-7`, and in `planned`. Letters are compared
-one by one, so `ß` is not `ss`. PostgreSQL finds the events by patterns with the same meaning.
+Pure. A name is found in any case, also as a part of a word: `Ann` in `ann-7`, and in `planned`. Its accents may be
+composed or not. Letters are compared one by one, so `ß` is not `ss`. PostgreSQL finds the events by patterns with the
+same meaning.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Final, get_args, get_origin
+from unicodedata import normalize
 
 import msgspec
 from msgspec import Struct
@@ -40,6 +42,8 @@ MENTIONS_MAX: Final = 100
 """Mentions that are listed. Further ones are only counted."""
 _AROUND: Final = 40
 """Characters that are shown before and after a name."""
+_FORMS: Final = ("NFC", "NFD")
+"""Letters with accents are one character, or several."""
 
 
 class Mention(Struct, frozen=True):
@@ -87,13 +91,14 @@ class Sought(Struct, frozen=True):
 
 
 def sought(names: Iterable[str]) -> Sought | None:
-    """All names that a competitor had; None: they have been erased."""
-    last = tuple([*dict.fromkeys(names)][-NAMES_MAX:])
+    """All names that a competitor had, in every form; None: they have been erased."""
+    last = [*dict.fromkeys(names)][-NAMES_MAX:]
     if not last:
         return None
-    in_texts = "|".join(["".join(map(_any_case, name)) for name in last])
-    in_bodies = "|".join(["".join(map(_any_case, _escaped(name))) for name in last])
-    return Sought(last, in_texts, in_bodies)
+    forms = tuple(dict.fromkeys([form for name in last for form in (name, *[normalize(one, name) for one in _FORMS])]))
+    in_texts = "|".join(["".join(map(_any_case, form)) for form in forms])
+    in_bodies = "|".join(["".join(map(_any_case, _escaped(form))) for form in forms])
+    return Sought(forms, in_texts, in_bodies)
 
 
 class _Keys(dict[int, str]):

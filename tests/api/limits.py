@@ -115,7 +115,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("a body left unread by a refusal", _bytes(reply.LEFT_UNREAD_BYTES_MAX), "closed"),
             ("fields of a form or JSON", f"{forms.FORM_FIELDS_MAX:,}", "400, closed"),
             ("ETags of `If-Match`", f"{conditions.IF_MATCH_TAGS_MAX}", "400"),
-            ("a name", f"{terms.NAME_CHARACTERS_MAX} characters", "422"),
+            ("a name", f"{terms.NAME_CHARACTERS_MAX} characters, one of which can be seen", "422"),
             ("a description", f"{terms.DESCRIPTION_CHARACTERS_MAX:,} characters", "422"),
             (
                 "a slug",

@@ -620,6 +620,13 @@ def test_closed_rankings_among_many_are_all_named(board: Board) -> None:
         decide(board, add_to_rankings((FINISHED, ()), (NOBODY, ()), (OVERALL, ())))
 
 
+def test_a_unity_may_not_have_the_name_of_another_in_another_form_of_unicode(board: Board) -> None:
+    fold_events(board, events.UnityAdded(ranking_id=OVERALL, unity_id=NEW, name="Qualit\u00e9"))
+    with pytest.raises(Unacceptable) as refusal:
+        decide(board, measure("Qualite\u0301", unity_id=NEW_TOO))
+    assert [fault.field for fault in refusal.value.faults] == ["name"]
+
+
 def test_a_list_may_name_10_000_competitors() -> None:
     assert decide(CROWDED, compete(*CROWD[1:])) == (competed(*CROWD[1:]),)
     assert decide(CROWDED, create(*CROWD[1:])) == (created(*CROWD[1:]),)
@@ -629,6 +636,8 @@ def test_a_list_may_name_10_000_competitors() -> None:
 
 EMPTY: Final = "must not be empty"
 TOO_LONG: Final = "must have at most 255 characters"
+NOT_SEEN: Final = "must contain a character that can be seen"
+UNSEEN: Final = "\u200b\u3164\u2800\u00ad"
 NUL: Final = "must not contain the control character U+0000"
 NEXT_LINE: Final = "must not contain the control character U+0085"
 NO_COLOR: Final = "must be 6 hexadecimal characters, without a leading #"
@@ -716,6 +725,17 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a ranking renamed to nothing": (inform(name=" "), [("name", EMPTY)]),
     "a ranking described with a control character": (inform(description="a\0"), [("description", NUL)]),
     "a unity renamed to nothing": (redefine(name=""), [("name", EMPTY)]),
+    "a competitor whose name cannot be seen": (register(name=UNSEEN), [("name", NOT_SEEN)]),
+    "a change to a name that cannot be seen": (change(name=UNSEEN), [("name", NOT_SEEN)]),
+    "a tag that cannot be seen": (change(tags=("ok", UNSEEN)), [("tags", NOT_SEEN)]),
+    "a ranking whose name cannot be seen": (
+        create(ANNA, name=UNSEEN, main_unity_name=UNSEEN),
+        [("name", NOT_SEEN), ("main_unity_name", NOT_SEEN)],
+    ),
+    "a ranking renamed to what cannot be seen": (inform(name=UNSEEN), [("name", NOT_SEEN)]),
+    "a unity whose name cannot be seen": (measure(UNSEEN), [("name", NOT_SEEN)]),
+    "a unity renamed to what cannot be seen": (redefine(name=UNSEEN), [("name", NOT_SEEN)]),
+    "a tournament renamed to what cannot be seen": (commands.RenameTournament(name=UNSEEN), [("name", NOT_SEEN)]),
     "a unity renamed to another's name": (
         redefine(name=" Points"),
         [("name", "this ranking already has a unity 'Points'")],

@@ -1,6 +1,7 @@
 """Events of a log are judged once more: what was made is found possible, what could not be made is not."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 import msgspec
@@ -16,6 +17,8 @@ from engine.domain.terms import (
     COMPETITORS_MAX,
     EXCESS_MAX,
     NAME_CHARACTERS_MAX,
+    NOT_SEEN,
+    OPERATOR,
     SLUG_CHARACTERS_MAX,
     TAGS_MAX,
     CompetitionId,
@@ -132,6 +135,43 @@ def test_what_could_not_be_made_is_named(board: Board, event: Event) -> None:
     assert fault.startswith("could not be made: ")
 
 
+UNSEEN: Final = "\u200b\u2800"
+YOUNGER: Final[dict[str, Event]] = {
+    "a competitor": register(name=UNSEEN, tags=("a", UNSEEN)),
+    "a competitor's new name": events.CompetitorChanged(competitor_id=ANN, name=UNSEEN),
+    "a ranking": create(ANN, name=UNSEEN, main_unity_name=UNSEEN),
+    "a place and a result": compete(ANN, BOB, CY, location=UNSEEN, result={ANN: UNSEEN}),
+    "a reason": give(reason=UNSEEN),
+    "a unity": events.UnityAdded(ranking_id=RANKING, unity_id=UnityId(10), name=UNSEEN),
+    "a unity named as another in another form": events.UnityAdded(
+        ranking_id=RANKING, unity_id=UnityId(10), name="Qualite\u0301"
+    ),
+    "the tournament": events.TournamentRenamed(name=UNSEEN),
+}
+"""Events of logs from before names had to be seen, and to differ in more than their form."""
+
+
+@pytest.mark.parametrize("event", YOUNGER.values(), ids=YOUNGER.keys())
+def test_what_only_a_younger_rule_refuses_could_be_made(board: Board, event: Event) -> None:
+    fold_events(board, events.UnityAdded(ranking_id=RANKING, unity_id=UnityId(20), name="Qualit\u00e9"))
+    assert impossible(board, Sequence(8), event) is None
+    fold(board, Revisions(), Recorded(Sequence(8), datetime.now(UTC), OPERATOR, None, event))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        register(ANN, UNSEEN),
+        register(name=f"{UNSEEN} "),
+        register(name=UNSEEN, color="red"),
+        create(ANN, name=UNSEEN, main_unity_id=POINTS),
+        give(CY, reason=UNSEEN),
+    ],
+)
+def test_a_name_that_cannot_be_seen_hides_nothing_else(board: Board, event: Event) -> None:
+    assert impossible(board, Sequence(7), event) is not None
+
+
 def test_points_in_a_closed_ranking_could_not_be_made(board: Board) -> None:
     assert impossible(board, Sequence(7), give()) is None
     fold_events(board, events.RankingClosed(ranking_id=RANKING))
@@ -209,7 +249,7 @@ def wrongs(board: Board) -> Iterator[str]:
     """What is wrong with a board, said without judging."""
     known = set(board.competitors)
     for competitor_id, competitor in board.competitors.items():
-        if name_fault(competitor.name) or len(competitor.color) != 6:
+        if name_fault(competitor.name) not in (None, NOT_SEEN) or len(competitor.color) != 6:
             yield f"{competitor} has a wrong name or colour"
         line, above = {competitor_id}, competitor.parent_id
         while above is not None:
@@ -231,7 +271,7 @@ def wrongs(board: Board) -> Iterator[str]:
         if not listed or not known.issuperset(listed) or len(set(listed)) < len(listed):
             yield f"{ranking} has a wrong list"
         names = [unity.name for unity in ranking.unities.values()]
-        if len(set(names)) < len(names) or any(map(name_fault, names)):
+        if len(set(names)) < len(names) or not {None, NOT_SEEN}.issuperset(map(name_fault, names)):
             yield f"{ranking} has unities of one name"
         if not {criterion.unity_id for criterion in ranking.criteria} <= ranking.unities.keys():
             yield f"{ranking} is classified by a stranger"

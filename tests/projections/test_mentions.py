@@ -4,6 +4,7 @@ import re
 import sys
 from random import Random
 from typing import Any, Final, get_args, get_type_hints
+from unicodedata import normalize
 
 import msgspec
 import pytest
@@ -63,6 +64,16 @@ def test_a_name_is_found_in_any_case_and_within_words_with_the_words_around_it()
     ]
 
 
+def test_a_name_is_found_whether_its_accents_are_composed_or_not() -> None:
+    for name in ("Zo\u00eb \u00c5", "Zoe\u0308 A\u030a"):
+        told = event({"reason": "for ZO\u00cb \u00c5"}), event({"reason": "by zoe\u0308 a\u030a"}, "zo\u00eb \u00c5!")
+        assert [(one.field, one.text) for one in found(name, *told)] == [
+            ("reason", "for ZO\u00cb \u00c5"),
+            (KEY_FIELD, "zo\u00eb \u00c5!"),
+            ("reason", "by zoe\u0308 a\u030a"),
+        ]
+
+
 def test_a_body_that_cannot_be_read_has_its_key_looked_at() -> None:
     told = [Mentioning(Sequence(n), "Nonsense", "ann", body) for n, body in enumerate(["{", "[]", "7", "[" * 9_999])]
     assert [one.field for one in found("Ann", *told)] == [KEY_FIELD] * 4
@@ -88,10 +99,11 @@ def test_what_is_found_is_there_letter_by_letter(name: str, text: str) -> None:
     is_there = any(
         all(
             one in (wanted, wanted.lower(), wanted.upper(), wanted.casefold())
-            for one, wanted in zip(part, name, strict=True)
+            for one, wanted in zip(part, form, strict=True)
         )
-        for at in range(len(text) - len(name) + 1)
-        if (part := text[at : at + len(name)])
+        for form in (name, normalize("NFC", name), normalize("NFD", name))
+        for at in range(len(text) - len(form) + 1)
+        if (part := text[at : at + len(form)])
     )
     assert bool(found(name, event({"reason": text}))) is is_there
 

@@ -26,6 +26,7 @@ from api.interface.rendering import (
     tagged_body,
 )
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
+from engine.domain.names import caseless_key, name_key
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
 from engine.domain.times import timestamp
 from engine.process.time_slices import TimeSlices
@@ -100,9 +101,11 @@ async def find_competitors(
 ) -> CompetitorsQuestion | ListPart:
     """The requested part of the competitors; without a filter, the question itself. Raises Unacceptable if the parent
     or `after` does not exist."""
-    name, competitors = question.name, live.board.competitors
+    name, tag, competitors = question.name, question.tag, live.board.competitors
     chosen = CompetitorFilter(
-        name=None if name is None else name.casefold(), tag=question.tag, parent_id=question.parent_id
+        name=None if name is None else caseless_key(name),
+        tag=None if tag is None else name_key(tag),
+        parent_id=question.parent_id,
     )
     if chosen == CompetitorFilter():
         return question

@@ -54,6 +54,8 @@ BEYOND: Final = re.compile(
             "neither adds points nor undoes any",
             "is not a known time zone",
             "must be a.* PNG",
+            "must contain a character that can be seen",
+            "is already the name of a unity",
         ]
     )
 )
@@ -89,6 +91,8 @@ HOSTILE: Final = [
         ",",
         "a,b",
         "\u202eabc",
+        "\u200b",
+        " \u3164",
         "\u2028",
         "\x00",
         "\x85",

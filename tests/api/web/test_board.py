@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import unescape
 from typing import Any
+from unicodedata import normalize
+from urllib.parse import quote
 
 import pytest
 
@@ -545,6 +547,17 @@ async def test_a_search_finds_names_and_keeps_places_and_a_tag_counts_them_again
         "Isle",
         "North",
     ]
+
+
+async def test_a_search_ignores_accents_and_a_tag_may_be_in_any_form_of_unicode(championship: Championship) -> None:
+    name, tag = "\u00c5ngle terre\u0301", "B\u00e9l"
+    change = ChangeCompetitor(competitor_id=championship.teams["England"], name=name, tags=(tag,))
+    await submit(championship, change)
+    for text in ("angle", "TERRE", "\u00e5NGLE", "a\u030angle", "e terr\u00e9", "bel", "be\u0301l"):
+        lines = (await championship.get(f"/table.json?find={quote(text)}")).json["lines"]
+        assert [(line["name"], line["position"]) for line in lines] == [(name, 3)], text
+    lines = (await championship.get(f"/table.json?tag={quote(normalize('NFD', tag))}")).json["lines"]
+    assert [(line["name"], line["position"]) for line in lines] == [(name, 1)]
 
 
 async def test_a_line_has_an_address_that_shows_its_page(championship: Championship) -> None:

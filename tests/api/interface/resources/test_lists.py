@@ -106,12 +106,16 @@ async def test_a_walk_shows_all_once_while_others_register(client: Client, peers
 
 async def test_competitors_are_found_by_name_tag_and_parent(season: Season) -> None:
     client, (ada, ben, pair) = season.client, season.ids
-    accented = (await client.post("competitors.json", {"name": "ÄNNE", "tags": "mixed", "parent": ada})).json
+    changed = {"name": "ÄNNE", "tags": "mixed,J\u00fan", "parent": ada}
+    accented = (await client.post("competitors.json", changed)).json
     anne = accented["competitor"]["id"]
     for query, ids in (
         ("name=a", [ada]),
         ("name=ADA", [ada]),
         ("name=%C3%A4n", [anne]),
+        ("name=a%CC%88n", [anne]),
+        ("name=an", []),
+        ("tag=Ju%CC%81n", [anne]),
         ("name=x", []),
         ("tag=mixed", [pair, anne]),
         ("tag=Mixed", []),
