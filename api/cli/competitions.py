@@ -1,6 +1,5 @@
 """Commands about competitions."""
 
-import json as stdlib_json
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -17,6 +16,7 @@ from api.interface.names import Names
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
+from engine.domain.steps import finished
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.view import ask
@@ -35,18 +35,7 @@ def _result(reading: Reading, text: str) -> Result:
     """The score, or with more than two participants the performances by id. Raises Unacceptable and NotFound."""
     found = reading.view.names.competition(reading.fields["competition_id"])
     participants = reading.fields.get("participants", () if found is None else found.participants)
-    if len(participants) <= SCORE_PARTICIPANTS_MAX:
-        return text
-    try:
-        pairs = stdlib_json.loads(text, object_pairs_hook=tuple)  # keeps a key that is there twice; an array is a list
-    except (ValueError, RecursionError):
-        pairs = None
-    if not isinstance(pairs, tuple) or not all(isinstance(performance, str) for _, performance in pairs):
-        raise _misread('must be a JSON object of performances by id or name: {"Ann": "1:02.3", "Bob": "1:03.0"}')
-    result = {reading.names.competitor(name): performance for name, performance in pairs}
-    if len(result) < len(pairs):
-        raise _misread("names a competitor more than once")
-    return result
+    return text if len(participants) <= SCORE_PARTICIPANTS_MAX else finished(reading.names.performances(text))
 
 
 def _time(_reading: Reading, text: str) -> datetime:
@@ -54,10 +43,6 @@ def _time(_reading: Reading, text: str) -> datetime:
         return begin_of_time(text)
     except FieldMisread:
         raise Unacceptable("The time cannot be read.", [Fault("started_at", f"must be {FORM_OF_TIMES}")]) from None
-
-
-def _misread(reason: str) -> Unacceptable:
-    return Unacceptable("The result cannot be read.", [Fault("result", reason)])
 
 
 _LOCATION: Final = option("location", about="Where it takes place.")

@@ -14,13 +14,12 @@ from api.cli.progress import progress
 from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
-from api.interface.names import Names
+from api.interface.names import Names, typed
 from api.interface.rendering import encode
 from api.interface.resources.competitor_exports import competitor_json, exported_events
 from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
-from engine.domain.errors import TournamentStopped
-from engine.domain.ids import parse_id
+from engine.domain.errors import TournamentStopped, Unacceptable
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureEffect, ErasureQuestion
@@ -71,9 +70,15 @@ async def erase_competitor(
                 command = EraseCompetitor(competitor_id=competitor_id)
                 sequence = None if dry_run else (await desk.submit(view.live, command, actor=OPERATOR)).sequence
         except TournamentStopped:  # so there is no board to decide by, and no name to find anybody by
-            if dry_run or (number := parse_id(competitor)) is None:
+            said = typed(competitor)
+            if dry_run or said.id is None:
                 raise
-            competitor_id, found = CompetitorId(number), None
+            if said.name is not None:
+                raise Unacceptable(
+                    f"This tournament has stopped, so nobody can tell whether {said.id} is also somebody's name; write "
+                    f"id:{said.id} to erase the competitor with this id."
+                ) from None
+            competitor_id, found = CompetitorId(said.id), None
             sequence = await erase_in_log(desk.database, await known(desk.database, slug), competitor_id)
     kept = [] if found is None else found.rankings
     if json:

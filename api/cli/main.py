@@ -57,8 +57,9 @@ def _refuse_what_is_no_number(_app: App, _words: tuple[str, ...], arguments: Arg
 app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.\n\n"
-    "Competitors, competitions, rankings and unities are given by id or by name. A number is an id if that id "
-    "exists, else a name. An ambiguous name is refused, and the refusal lists ids that have it.\n\n"
+    "Competitors, competitions, rankings and unities are given by id or by name. A number may be either: 4 is refused "
+    "if one has it as its id and another as its name, and id:4 and name:4 say which. A name that several have is "
+    "refused, too, with their ids.\n\n"
     "Every option has an environment variable: TALLYBOOK_DATA_DIR for --data-dir.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s

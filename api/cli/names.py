@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeVar
 from cyclopts import Parameter
 from rich.cells import cell_len, set_cell_size
 
-_NUMBER: Final = "A number is an id if that id exists, else a name."
+_NUMBER: Final = "A number may be either; id:4 and name:4 say which."
 _K = TypeVar("_K", bound=int)
 
 RankingText = Annotated[str, Parameter(help=f"Id or name of the ranking. {_NUMBER}")]
@@ -15,7 +15,9 @@ CompetitorText = Annotated[str, Parameter(help=f"Id or name of the competitor. {
 CompetitorTexts = Annotated[str, Parameter(help=f"Ids or names of competitors. {_NUMBER}")]
 CompetitionText = Annotated[
     str,
-    Parameter(help='Id of the competition, or its one or two participants by name: "Swansea City - Norwich City".'),
+    Parameter(
+        help=f'Id of the competition, or its one or two participants by name: "Swansea City - Norwich City". {_NUMBER}'
+    ),
 ]
 UnityText = Annotated[str | None, Parameter(help="Id or name of the unity. Without it, the main one.")]
 OneUnityText = Annotated[str | None, Parameter(help="Only the unity with this id or name.")]

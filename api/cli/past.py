@@ -29,6 +29,7 @@ from api.cli.standings_text import print_standings, say_moment
 from api.cli.times import Since, Until
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
+from api.interface.direction import isolated
 from api.interface.names import Names
 from api.interface.resources.standings import standings_shape
 from api.interface.shapes import shaped
@@ -222,11 +223,14 @@ async def explain(
         question = ExplainQuestion(**asked, competitor_id=competitor_id, start=Sequence(from_), end=last, limit=None)
         explanation, of_others = await ask(view, question), ""
         if (top, around) != (None, None):
-            window = window_of(top, None if around is None else names.competitor(around))
+            middle = None if around is None else names.competitor(around)
+            window = window_of(top, middle)
             at_end = StandingsQuestion(**asked, at_sequence=None if last == head else last, **window)
             others = {line.competitor_id for line in (await ask(view, at_end)).unities[0].lines}
             explanation = only_with(explanation, competitor_id, others)
-            of_others = f"the first {len(others)}" if around is None else f"the {len(others)} around {around.strip()}"
+            of_others = f"the first {len(others)}"
+            if middle is not None:
+                of_others = f"the {len(others)} around {isolated(view.competitor(middle).name)}"
     if json:
         printing.json(shaped(explanation))
     else:

@@ -22,6 +22,7 @@ from api.imports.rows import FileRows, taken
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.events import CompetitionAdded, CompetitionChanged, Event, Points, Recorded
+from engine.domain.names import name_key
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitionId, RankingId
 from projections.board.board import Board
@@ -55,7 +56,7 @@ class CompetitionLine(FileLine):
             "generation": str(generation),
         }
         result = {"result": msgspec.json.encode(played.result).decode()}
-        added = {"location": played.location} | ({"result": "null"} if self._was_fixture else result)
+        added = {"location": name_key(played.location)} | ({"result": "null"} if self._was_fixture else result)
         points = same | {"ranking": str(self._ranking_id), "points generation": str(of_points)}
         deltas = {"deltas": ";".join(f"{d.competitor_id},{d.unity_id},{d.amount}" for d in played.deltas)}
         self.prints = (
@@ -123,7 +124,7 @@ class Competitions(FileKind[CompetitionLine]):
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
         self.reader = PlayedReader(board, self._ranking_id, self._columns, self._scoring)
-        yield from self.reader.read_names(self.rows)
+        yield
 
     def line(self, row: PlayedRow) -> Steps[CompetitionLine]:
         return CompetitionLine(row.number, (yield from self.reader.played(row)), self._ranking_id)

@@ -2,11 +2,11 @@
 
 The columns of CSV are `name`, the first one, and optionally `tags` (separated by `|`), `color` and `parent`. NDJSON has
 the same names; there, `tags` may also be an array. A parent is the name or id of a competitor of the tournament or of
-an earlier line.
+an earlier line. Ids that lines of this file have received are no reason to refuse a number that is a name: otherwise an
+interrupted import could not continue.
 """
 
 import hmac
-import re
 from collections.abc import Sequence as Items
 from hashlib import sha256
 from typing import Final
@@ -16,14 +16,15 @@ from msgspec import Struct
 from api.desk.fingerprints import fingerprint
 from api.imports.kinds import FileKind, FileLine, Print
 from api.imports.rows import FileRow, FileRows, taken
+from api.interface.names import meant, typed
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Unacceptable, Unreadable
+from engine.domain.names import name_key
 from engine.domain.steps import Steps
 from engine.domain.terms import OPERATION_BYTES, CompetitorId
 from projections.board.board import Board
 
 IMPORT_COMPETITORS_MAX: Final = 1_000_000
-_ID: Final = re.compile(r"[0-9]{1,19}")
 
 
 class CompetitorFields(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,15 +51,20 @@ class CompetitorLine(FileLine):
         self._secret = secret
         super().__init__(row.number)
 
+    def __str__(self) -> str:
+        return str(self.id) if self.is_done else f"on line {self.number}"
+
     @property
-    def alike(self) -> tuple[object, ...]:
-        return self.name, self.tags, self.color, self.parent_text
+    def alike(self) -> tuple[str, tuple[str, ...], str, str]:
+        """Whether accents are composed makes no difference."""
+        return name_key(self.name), tuple(map(name_key, self.tags)), self.color, name_key(self.parent_text)
 
     def set_prints(self, occurrence: int) -> None:
         """They must never change, or every competitor would be registered again. They stay when the competitor is
         erased, so without the tournament's secret, nobody can find out by them whether a name is right."""
-        form = {"name": self.name, "color": self.color, "parent": self.parent_text}
-        form |= {"occurrence": str(occurrence), **{f"tag {n}": tag for n, tag in enumerate(self.tags)}}
+        name, tags, color, parent = self.alike
+        form = {"name": name, "color": color, "parent": parent}
+        form |= {"occurrence": str(occurrence), **{f"tag {n}": tag for n, tag in enumerate(tags)}}
         said = fingerprint("IMPORT", "competitor", form)
         said = said[:OPERATION_BYTES] + hmac.digest(self._secret, said, sha256)[OPERATION_BYTES:]
         self.prints = (Print(said, said),)
@@ -89,6 +95,8 @@ class Competitors(FileKind[CompetitorLine]):
     def __init__(self, rows: Items[FileRow[CompetitorFields]]) -> None:
         super().__init__(rows)
         self._secret = b""
+        self._others_max = 0
+        self._of_file: dict[int, CompetitorLine] = {}
         self._named: dict[str, list[CompetitorLine | CompetitorId]] = {}
         self._later: dict[str, list[CompetitorLine]] = {}
 
@@ -103,30 +111,37 @@ class Competitors(FileKind[CompetitorLine]):
     def look(self, board: Board, lines: Items[CompetitorLine], others_max: int) -> Steps[None]:
         """A competitor that a later line registered in an earlier import is meant as a parent only if no other one has
         the name. That happens if lines have changed places since."""
-        of_file = {line.id: line for line in lines if line.is_done}
-        wanted = {text for line in lines for text in (line.name, line.parent_text)}
+        self._others_max = others_max
+        self._of_file = {line.id: line for line in lines if line.is_done}
+        wanted = {name for line in lines for name in (name_key(line.name), typed(line.parent_text).name)}
         for competitor_id, competitor in board.competitors.run(1, len(board.competitors)):
-            if competitor.name in wanted:
-                if (line := of_file.get(competitor_id)) is not None:
-                    self._later.setdefault(competitor.name, []).append(line)
+            if (name := name_key(competitor.name)) in wanted:
+                if (line := self._of_file.get(competitor_id)) is not None:
+                    self._later.setdefault(name, []).append(line)
                 elif competitor.number <= others_max:
-                    self._named.setdefault(competitor.name, []).append(competitor_id)
+                    self._named.setdefault(name, []).append(competitor_id)
             yield
         for line in lines:
-            line.is_namesake = line.name in self._named or line.name in self._later
+            line.is_namesake = name_key(line.name) in self._named or name_key(line.name) in self._later
 
     def resolve(self, line: CompetitorLine, board: Board) -> None:
         if line.parent_text and not line.is_done:
             line.parent = self._parent(line.parent_text, board)
             line.needs = line.parent if isinstance(line.parent, FileLine) else None
-        self._named.setdefault(line.name, []).append(line)
+        self._named.setdefault(name_key(line.name), []).append(line)
 
     def _parent(self, text: str, board: Board) -> CompetitorLine | CompetitorId:
-        """The competitor of this name, or, if there is none, of this id."""
-        candidates = self._named.get(text) or self._later.get(text, [])
-        if len(candidates) == 1:
-            return candidates[0]
-        if not candidates and _ID.fullmatch(text) and int(text) in board.competitors:
-            return CompetitorId(int(text))
-        why = "several competitors have this name; give the id" if candidates else "no competitor has this name or id"
-        raise Unacceptable("The parent is not known.", [Fault("parent", f"{text!r}: {why}")])
+        said = typed(text)
+        named = self._named.get(said.name or "") or self._later.get(said.name or "", [])
+        own = None if said.id is None else board.competitors.get(CompetitorId(said.id))
+        if own is not None and (own.number > self._others_max or (named and said.id in self._of_file)):
+            own = None
+        try:
+            found = meant("competitor", said, None if own is None else own.name, named)
+        except Unacceptable as refusal:
+            found, why = None, refusal.message
+        else:
+            why = "no competitor has this name or id"
+        if found is None:
+            raise Unacceptable("The parent is not known.", [Fault("parent", f"{text!r}: {why}")])
+        return found if isinstance(found, CompetitorLine) else CompetitorId(found)

@@ -9,7 +9,7 @@ follow that says that it was awarded. An empty score is that of a fixture.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime, tzinfo
 from decimal import Decimal
@@ -140,10 +140,6 @@ class PlayedReader:
         if unity_id in self._columns or unity_id in self._by_score:
             raise Unacceptable(f"Two columns or options give points in the unity {text!r}; leave one out.")
         return unity_id
-
-    def read_names(self, rows: Iterable[PlayedRow]) -> Steps[None]:
-        """Reads the names of competitors in steps, if the rows have any."""
-        return self._names.read_competitors(name for row in rows for name in _parts(row.fields["participants"]))
 
     def played(self, row: PlayedRow) -> Steps[Played]:
         """The content of the row. Raises Unacceptable with every fault of it, by column."""

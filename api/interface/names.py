@@ -1,27 +1,32 @@
-"""Names in the place of ids: which competitor, competition, ranking or unity of a tournament an argument means.
+"""What people type to name a competitor, competition, ranking or unity of a tournament: its id or its name.
 
-A number means what has it as its id. Any other text means what has it as its name, and so does a number that is no id
-here. A name that several have is refused, with their ids.
+A number may be either. If one has it as its id and another has it as its name, it is refused, and so is a name that
+several have; `id:4` is an id alone, and `name:4` a name alone. Nothing else decides what a text means (`meant`), in
+commands, forms and files.
 
 A competition has no name of its own. Its participants name it, if they are one or two: "Swansea City - Norwich City",
 with a hyphen or a dash between them.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Sequence as Items
 from difflib import SequenceMatcher
-from functools import cached_property
 from heapq import nlargest
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from api.interface.competition_names import BETWEEN, competition_name
-from engine.domain.errors import NotFound, Unacceptable
+from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.ids import parse_id
+from engine.domain.names import name_key
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.answers.lookup import ranking_of
 from projections.answers.names import NamesById
-from projections.board.board import Board
+from projections.board.board import Board, Competition
 
 IDS_LISTED_MAX: Final = 20
 """Ids that a refusal lists of those who share a name."""
@@ -33,102 +38,137 @@ UNKNOWN_COMPARED_MAX: Final = 10
 """Unknown names of one request or file for which similar ones are sought."""
 _SIMILAR_FROM: Final = 0.6
 """As in `difflib.get_close_matches`, which would compare with all names without a pause."""
-_K = TypeVar("_K", bound=int)
+_T = TypeVar("_T")
+
+
+class Typed(Struct, frozen=True):
+    """What a text may mean: an `id`, and what has this `name_key`; None: not that."""
+
+    id: int | None
+    name: str | None
+
+
+def typed(text: str) -> Typed:
+    kind, _, rest = text.strip().partition(":")
+    if kind == "id" and (number := parse_id(rest.strip())) is not None:
+        return Typed(number, None)
+    if kind == "name" and rest.strip():
+        return Typed(None, name_key(rest))
+    return Typed(parse_id(text.strip()), name_key(text))
+
+
+def meant(what: str, said: Typed, own: str | None, named: Items[_T]) -> int | _T | None:
+    """The one that is meant, or its id; None: nothing is. `what` it is. `own`: the name of the one with the id that was
+    said; None: there is none. `named`: those with the name that was said, or their ids. Raises Unacceptable if several
+    may be meant."""
+    if own is not None:
+        if others := [one for one in named if one != said.id]:
+            raise Unacceptable(
+                f"{said.id} is the id of {what} {own!r} and the name of {what} {_listed(others)}; write id:{said.id} "
+                f"or name:{said.id}."
+            )
+        return said.id
+    if len(named) > 1:
+        raise Unacceptable(f"{len(named):,} {what}s are named {said.name!r}; give the id of one: {_listed(named)}.")
+    return named[0] if named else None
+
+
+def _listed(those: Items[object]) -> str:
+    more = f" and {len(those) - IDS_LISTED_MAX:,} more" if len(those) > IDS_LISTED_MAX else ""
+    return ", ".join(map(str, those[:IDS_LISTED_MAX])) + more
 
 
 class Names:
     """The names of a board, which does not change meanwhile.
 
-    Each method raises Unacceptable for a name that several have, and NotFound for one that nothing has. A number that
-    is neither an id nor a name is returned as an id, so that it is refused as over HTTP.
+    Each method raises Unacceptable for a text that may mean several, and NotFound for one that means nothing. A number
+    that is neither an id nor a name is returned as an id, so that it is refused as over HTTP. Steps read all names
+    first, of which there may be a million.
     """
 
     def __init__(self, board: Board) -> None:
         self._board = board
+        self._ids: dict[str, Mapping[str, list[int]]] = {}
         self._compared = 0
 
     def ranking(self, text: str) -> RankingId:
-        rankings = self._board.rankings
-        named = _ids_by_name((i, r.name) for i, r in rankings.items())
-        return RankingId(finished(self._meant("ranking", text, rankings, lambda: named)))
+        those = self._board.rankings
+        return RankingId(finished(self._found("ranking", text, those, those.items, lambda one: one.name)))
 
     def competitor(self, text: str) -> CompetitorId:
         return finished(self.competitor_in_steps(text))
 
     def competitor_in_steps(self, text: str) -> Steps[CompetitorId]:
-        meant = yield from self._meant("competitor", text, self._board.competitors, lambda: self._competitors)
-        return CompetitorId(meant)
-
-    def read_competitors(self, texts: Iterable[str]) -> Steps[None]:
-        """Reads the names of all competitors in steps, if one of the texts may be a name: there may be a million."""
-        for text in texts:
-            yield
-            if parse_id(text) not in self._board.competitors:
-                competitors = self._board.competitors.run(1, len(self._board.competitors))
-                self._competitors = yield from _ids_by_name_steps((one, its.name) for one, its in competitors)
-                return
+        those = self._board.competitors
+        return CompetitorId((yield from self._found("competitor", text, those, those.walk, lambda one: one.name)))
 
     def competitors(self, texts: Iterable[str]) -> tuple[CompetitorId, ...]:
         return tuple(map(self.competitor, texts))
 
+    def performances(self, text: str) -> Steps[dict[CompetitorId, str]]:
+        """The performances in a JSON object by the ids or names of participants."""
+        try:
+            pairs = json.loads(text, object_pairs_hook=tuple)  # keeps a key that is there twice; an array is a list
+        except (ValueError, RecursionError):
+            pairs = None
+        if not isinstance(pairs, tuple) or not all(isinstance(performance, str) for _, performance in pairs):
+            raise _misread('must be a JSON object of performances by id or name: {"Ann": "1:02.3", "Bob": "1:03.0"}')
+        result: dict[CompetitorId, str] = {}
+        for name, performance in pairs:
+            result[(yield from self.competitor_in_steps(name))] = performance
+        if len(result) < len(pairs):
+            raise _misread("names a competitor more than once")
+        return result
+
     def competition(self, text: str) -> CompetitionId:
-        competitions = self._board.competitions
-        meant = self._meant("competition", _with_dashes(text), competitions, lambda: self._competitions)
-        return CompetitionId(finished(meant))
+        return finished(self.competition_in_steps(text))
+
+    def competition_in_steps(self, text: str) -> Steps[CompetitionId]:
+        those, names = self._board.competitions, NamesById(self._board)
+
+        def name_of(one: Competition) -> str:
+            return _with_dashes(competition_name(names, one))
+
+        return CompetitionId((yield from self._found("competition", _with_dashes(text), those, those.walk, name_of)))
 
     def unity(self, ranking_id: RankingId, text: str) -> UnityId:
         """Raises NotFound also for a ranking that is not there."""
-        unities = ranking_of(self._board, ranking_id).unities
-        number = parse_id(text)
-        if number in unities:
-            return UnityId(number)
-        for unity_id, unity in unities.items():
-            if unity.name == text.strip():
-                return unity_id
-        similar = "" if number else finished(self._similar(text, [unity.name for unity in unities.values()]))
-        raise NotFound(f"Ranking {ranking_id} has no unity {text if number else repr(text)}.{similar}")
+        those, whose = ranking_of(self._board, ranking_id).unities, f"Ranking {ranking_id}"
+        found = finished(self._found("unity", text, those, those.items, lambda one: one.name, whose))
+        if found not in those:
+            raise NotFound(f"{whose} has no unity {found}.")
+        return UnityId(found)
 
     def unity_or_main(self, ranking_id: RankingId, text: str | None) -> UnityId:
         """None: the main one. Raises as `unity`."""
         return next(iter(ranking_of(self._board, ranking_id).unities)) if text is None else self.unity(ranking_id, text)
 
-    @cached_property
-    def _competitors(self) -> Mapping[str, list[CompetitorId]]:
-        return _ids_by_name((competitor_id, c.name) for competitor_id, c in self._board.competitors.items())
-
-    @cached_property
-    def _competitions(self) -> Mapping[str, list[CompetitionId]]:
-        return _ids_by_name(
-            (i, _with_dashes(name))
-            for i, c in self._board.competitions.items()
-            if (name := competition_name(NamesById(self._board), c))
-        )
-
-    def _meant(
-        self, what: str, text: str, those: Mapping[_K, object], named: Callable[[], Mapping[str, list[_K]]]
+    def _found(
+        self,
+        what: str,
+        text: str,
+        those: Mapping[Any, _T],
+        items: Callable[[], Iterable[tuple[int, _T]]],
+        name_of: Callable[[_T], str],
+        whose: str = "This tournament",
     ) -> Steps[int]:
-        number = parse_id(text)
-        if number is not None and number in those:
-            return number
-        name, all_named = text.strip(), named()
-        ids = all_named.get(name, [])
-        if len(ids) > 1:
-            listed = ", ".join(map(str, ids[:IDS_LISTED_MAX]))
-            more = f" and {len(ids) - IDS_LISTED_MAX:,} more" if len(ids) > IDS_LISTED_MAX else ""
-            raise Unacceptable(f"{len(ids):,} {what}s are named {name!r}; give the id of one: {listed}{more}.")
-        if ids:
-            return ids[0]
-        if number is not None:
-            return number
-        similar = yield from self._similar(name, all_named)
-        raise NotFound(f"This tournament has no {what} {name!r}.{similar}")
+        said, named = typed(text), list[int]()
+        if said.name is not None:
+            if (kind := f"{what} of {whose}") not in self._ids:
+                self._ids[kind] = yield from _ids_by_name((one, name_of(it)) for one, it in items())
+            named = self._ids[kind].get(said.name, named)
+        own = name_of(those[said.id]) if said.id in those else None
+        if (found := meant(what, said, own, named) or said.id) is None:
+            similar = yield from self._similar(said.name or "", self._ids[kind])
+            raise NotFound(f"{whose} has no {what} {said.name!r}.{similar}")
+        return found
 
     def _similar(self, unknown: str, names: Collection[str]) -> Steps[str]:
         """A sentence with the most similar names, or nothing. Upper and lower case are alike."""
         self._compared += 1
         if self._compared > UNKNOWN_COMPARED_MAX or len(names) > COMPARED_MAX:
             return ""
-        by_folded = {name.casefold(): name for name in names if name}
+        by_folded = {name.casefold(): name for name in names}
         compared, found = SequenceMatcher[str](b=unknown.casefold()), list[tuple[float, str]]()
         for folded in by_folded:
             compared.set_seq1(folded)
@@ -139,18 +179,19 @@ class Names:
         return f" Similar: {', '.join([repr(by_folded[folded]) for _, folded in nearest])}." if nearest else ""
 
 
+def _misread(reason: str) -> Unacceptable:
+    return Unacceptable("The result cannot be read.", [Fault("result", reason)])
+
+
 def _with_dashes(name: str) -> str:
     """The name of a competition, which may be written with hyphens. Names of participants may hold some, too."""
     return name.replace(" - ", BETWEEN)
 
 
-def _ids_by_name(named: Iterable[tuple[_K, str]]) -> Mapping[str, list[_K]]:
-    return finished(_ids_by_name_steps(named))
-
-
-def _ids_by_name_steps(named: Iterable[tuple[_K, str]]) -> Steps[Mapping[str, list[_K]]]:
-    ids: defaultdict[str, list[_K]] = defaultdict(list)
+def _ids_by_name(named: Iterable[tuple[int, str]]) -> Steps[Mapping[str, list[int]]]:
+    ids: defaultdict[str, list[int]] = defaultdict(list)
     for item_id, name in named:
-        ids[name].append(item_id)
+        if name:
+            ids[name_key(name)].append(item_id)
         yield
     return ids

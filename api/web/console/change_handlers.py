@@ -12,7 +12,9 @@ from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.imports.templates import TEMPLATES, Kind, create_ranking
 from api.interface.access import refuse_beyond_scope
+from api.interface.declarations import RecallContext
 from api.interface.fields import Fields, FormReader, read_query
+from api.interface.names import Names
 from api.web.console import lists_pages
 from api.web.console.answering import (
     OFFSET_FIELD,
@@ -31,10 +33,12 @@ from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
-from engine.domain.errors import Fault, TallybookError, Unacceptable, Unreadable
+from api.web.console.typed_names import with_ids
+from engine.domain.errors import Fault, TallybookError, Unreadable
 from engine.domain.faults import cited, unacceptable
 from engine.domain.notation import Notation
 from engine.domain.terms import RankingId
+from engine.process.time_slices import in_time_slices
 from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
@@ -74,7 +78,7 @@ class ChangeHandlers:
                 return change.page(viewer, venue, beginning, filling, address, back)
             previewed = None
             if change.preview is not None and (refused is None) is not change.looks_at_form and not filling.message:
-                sent = change.read(filling.given) if change.looks_at_form else None
+                sent = await self._read(change, filling.given, context) if change.looks_at_form else None
                 foreseen = await self._console.handlers.preview(incoming, change.preview, viewer.token, sent)
                 previewed = preview_part(context.names, foreseen)
             if change.mentions and not filling.message:
@@ -103,13 +107,10 @@ class ChangeHandlers:
                 return page_reply(
                     await self._form_page(change, incoming, viewer, Filling(key=key or new_key(), given=form))
                 )
+            async with self._console.handlers.visited(incoming, viewer.token) as context:
+                read = await self._read(change, form, context)
             receipt = await self._console.handlers.perform(
-                incoming,
-                change.operation,
-                viewer.token,
-                {**change.read(form), **change.fixed},
-                key=key,
-                if_match=if_match,
+                incoming, change.operation, viewer.token, {**read, **change.fixed}, key=key, if_match=if_match
             )
         except TallybookError as error:
             return await refused_reply(
@@ -117,6 +118,11 @@ class ChangeHandlers:
             )
         then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
         return see_other(address_of(incoming, then, {"done": str(receipt.last_sequence)}))
+
+    async def _read(self, change: Change, form: Form, context: RecallContext) -> Form:
+        """The form as the operation takes it. Raises Unacceptable."""
+        operation, names = change.operation, Names(context.live.board)
+        return await in_time_slices(with_ids(names, operation.command, operation.fields, change.read(form)))
 
     async def create_like(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
         """Creates a ranking of a known kind. A form that is sent again adds only what is still missing."""
@@ -129,11 +135,12 @@ class ChangeHandlers:
                 raise unacceptable([Fault(LIKE_FIELD.name, "must be one of the kinds listed")])
             rest = {name: text for name, text in CREATE_LIKE.read(form).items() if name != LIKE_FIELD.name}
             async with self._console.handlers.visited(incoming, viewer.token) as context:
+                named = with_ids(Names(context.live.board), CREATE_LIKE.operation.command, LIKE_FIELDS, rest)
                 made, last = await create_ranking(
                     self._console.desk,
                     context.live,
                     template,
-                    **FormReader(LIKE_FIELDS).read(rest),
+                    **FormReader(LIKE_FIELDS).read(await in_time_slices(named)),
                     actor=viewer.token.token_id,
                     key=key,
                     fingerprint=fingerprint("POST", incoming.request.path, form),
@@ -170,9 +177,11 @@ class ChangeHandlers:
                 raise Unreadable("The address must say which unity the points are of; open the form again.")
             async with self._console.handlers.visited(incoming, viewer.token) as context:
                 ranking_id = RankingId(incoming.ids["ranking_id"])
-                notation = context.unity(ranking_id, unity_id).notation
+                read, faults = points_form(form, unity_id, context.unity(ranking_id, unity_id).notation)
+                named = with_ids(Names(context.live.board), ADD_POINTS.command, ADD_POINTS.fields, read, faults)
+                read = await in_time_slices(named)
             receipt = await self._console.handlers.perform(
-                incoming, ADD_POINTS, viewer.token, points_form(form, unity_id, notation), key=key, if_match=None
+                incoming, ADD_POINTS, viewer.token, read, key=key, if_match=None
             )
         except TallybookError as error:
             return await refused_reply(self._points_page, incoming, viewer, error, key=key, form=form)
@@ -180,9 +189,9 @@ class ChangeHandlers:
         return see_other(address_of(incoming, "/rankings/{ranking_id}", query))
 
 
-def points_form(form: Form, unity_id: int, notation: Notation) -> Form:
-    """The form that the operation takes, from a field for each competitor. Empty fields add nothing. Raises
-    Unacceptable for text that is not a number in the notation of the unity."""
+def points_form(form: Form, unity_id: int, notation: Notation) -> tuple[Form, list[Fault]]:
+    """The form that the operation takes, from a field for each competitor, and the faults of text that is not a number
+    in the notation of the unity. Empty fields add nothing."""
     lines: list[dict[str, Any]] = []
     faults: list[Fault] = []
     rest: dict[str, str] = {}
@@ -196,16 +205,4 @@ def points_form(form: Form, unity_id: int, notation: Notation) -> Form:
                 faults.append(Fault(DELTAS_NAME, f"{cited(text)}, for competitor {entry[1]}, {error}"))
             else:
                 lines.append({"competitor_id": int(entry[1]), "unities": [{"unity_id": unity_id, "delta": delta}]})
-    read = {**rest, DELTAS_NAME: json.encode(lines).decode() if lines else ""}
-    if faults:
-        raise unacceptable([*faults, *_faults_beside_points(read)])
-    return read
-
-
-def _faults_beside_points(form: Form) -> list[Fault]:
-    """The faults of the other fields."""
-    try:
-        FormReader(ADD_POINTS.fields).read(form)
-    except Unacceptable as error:
-        return [fault for fault in error.faults if fault.field != DELTAS_NAME]
-    return []
+    return {**rest, DELTAS_NAME: json.encode(lines).decode() if lines else ""}, faults

@@ -92,7 +92,7 @@ async def _competitor(view: View, ids: PathIds) -> Beginning:
     found = view.competitor(ids["competitor_id"])
     given = {"name": found.name, "tags": ", ".join(found.tags), "color": found.color}
     if found.parent_id is not None:
-        given["parent"] = str(found.parent_id)
+        given["parent"] = f"id:{found.parent_id}"
     return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
 
 
@@ -101,20 +101,20 @@ async def _named_competitor(view: View, ids: PathIds) -> Beginning:
 
 
 async def _competition(view: View, ids: PathIds) -> Beginning:
-    """Of more participants than a form offers, it takes the performances as JSON, and the id of the winner."""
+    """Of more participants than a form offers, it takes the performances as JSON, and the winner as text."""
     found, names = view.competition(ids["competition_id"]), view.names
     is_short = len(found.participants) <= CHOSEN_MAX
     given = {"started_at": "" if found.date is None else timestamp(found.date), "location": found.location}
     if isinstance(found.result, str):
         given["result"] = found.result
     elif found.result is not None and not is_short:
-        given["result"] = encode(found.result).decode()
+        given["result"] = encode({f"id:{one}": text for one, text in found.result.items()}).decode()
     elif found.result is not None:
         given |= {f"result[{one}]": text for one, text in found.result.items()}
     if found.winner_id is not None:
-        given["winner"] = str(found.winner_id)
+        given["winner"] = f"id:{found.winner_id}"
     offered = [(one, names.competitor(one).name) for one in found.participants] if is_short else []
-    winners = [Option("", ""), *[Option(str(one), name) for one, name in offered]]
+    winners = [Option("", ""), *[Option(f"id:{one}", name) for one, name in offered]]
     fields: list[Field] = []
     for field in RECORD.fields:
         if field.name != "result":
@@ -122,7 +122,7 @@ async def _competition(view: View, ids: PathIds) -> Beginning:
         elif len(found.participants) <= SCORE_PARTICIPANTS_MAX:
             fields.append(Field("result", field.type, "the score"))
         elif not is_short:
-            fields.append(Field("result", field.type, "the performances by id, as JSON"))
+            fields.append(Field("result", field.type, "the performances by id or name, as JSON"))
         else:
             fields += [Field(f"result[{one}]", field.type, f"the performance of {name}") for one, name in offered]
     return Beginning(
@@ -139,7 +139,7 @@ async def _named_competition(view: View, ids: PathIds) -> Beginning:
 
 
 async def _to_strike(view: View, ids: PathIds) -> Beginning:
-    """Offers the participants that are not struck. If the competition has none, the form takes ids."""
+    """Offers the participants that are not struck. If the competition has none, the form takes ids or names."""
     found, begun = view.competition(ids["competition_id"]), await _named_competition(view, ids)
     left = _boxes(view, [one for one in found.participants if one not in found.struck])
     return replace(begun, fields=(), boxes=left) if left else begun
@@ -190,7 +190,7 @@ async def _new_ranking_like(view: View, _ids: PathIds) -> Beginning:
 
 
 async def _with_competitors(view: View, fields: Fields, options: Mapping[str, Items[Option]]) -> Beginning:
-    """Few competitors are chosen by their names, at first all of them; of many, the form takes ids."""
+    """Few competitors are chosen from a list, at first all of them; of many, the form takes ids or names."""
     found = await ask(view, CompetitorListQuestion(limit=CHOSEN_MAX))
     if not 0 < found.total <= CHOSEN_MAX:
         return Beginning(fields=fields, options=options)
@@ -212,12 +212,12 @@ async def _places(view: View, _ids: PathIds) -> Beginning:
 def _chosen(form: Form) -> Form:
     """The form with the chosen competitors, in the order of the form, which is that of their registration."""
     rest = {name: text for name, text in form.items() if not _COMPETITOR.fullmatch(name)}
-    chosen = [found[1] for name in form if (found := _COMPETITOR.fullmatch(name))]
+    chosen = [f"id:{found[1]}" for name in form if (found := _COMPETITOR.fullmatch(name))]
     return {"participants": ",".join(chosen)} | rest
 
 
 def _chosen_competitors(form: Form) -> Form:
-    """As `_chosen`, for an operation whose field is called competitors. Ids may be typed, too."""
+    """As `_chosen`, for an operation whose field is called competitors. Some may be typed, too."""
     chosen = _chosen(form)
     participants = chosen["participants"]
     return {name: text for name, text in chosen.items() if name != "participants"} | (

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, SORT, Field, Fields, is_number
+from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, ID, IDS, SORT, Field, Fields, is_number
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text
 from engine.domain.errors import Fault
@@ -168,15 +168,15 @@ def _field(field: Field, filling: Filling) -> Html:
             field.about,
             element("textarea", filling.given.get(field.name, ""), rows=3, **_attributes(field.name, filling)),
         )
-    sample = _SAMPLES.get(field.name)
+    takes_names = field.type is ID or field.type is IDS
     return _labelled(
         field.name,
         label,
         filling,
-        field.about,
+        f"{field.about} (id or name)" if takes_names else field.about,
         required=not field.can_be_empty,
-        sample=sample,
-        is_number=is_number(field.type),
+        sample=_SAMPLES.get(field.name),
+        is_number=is_number(field.type) and not takes_names,
     )
 
 

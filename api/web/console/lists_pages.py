@@ -137,9 +137,9 @@ def _pages(venue: Venue, below: str, offset: int, count: int) -> Html | None:
 
 
 def competitor_choices(those: CompetitorList) -> Html:
-    """The ids of competitors, for forms that take ids: the first ones, and the number of the rest."""
+    """The ids of competitors, for forms that take them: the first ones, and the number of the rest."""
     shown = [
-        element("li", element("bdi", found.name, class_="chosen"), " ", element("code", one), data_id=one)
+        element("li", element("bdi", found.name, class_="chosen"), " ", element("code", one), data_id=f"id:{one}")
         for one, found in those.competitors.items()
     ]
     rest = those.total - len(shown)

@@ -142,7 +142,7 @@ def points_page(
     rows = [_entry(line, unity.notation, filling, whose.get(line.competitor_id, [])) for line in lines]
     unities = tabs("Unities", _unity_tabs(venue, f"{below}/add", ranking.unities, unity.id))
     fields = [field for field in ADD_POINTS.fields if field.name in shown]
-    suggested = [Option(str(one), competition_text(view.names, its)) for one, its in newest.competitions.items()]
+    suggested = [Option(f"id:{one}", competition_text(view.names, its)) for one, its in newest.competitions.items()]
     kept = {"unity": str(unity.id), "offset": str(table.offset)}
     return console_page(
         viewer,

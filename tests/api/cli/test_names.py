@@ -1,11 +1,15 @@
 """Names in the place of ids: whatever is unique is found by its name, and what is not is refused with the ids."""
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from api.interface.names import COMPARED_MAX, IDS_LISTED_MAX, UNKNOWN_COMPARED_MAX, Names
 from engine.domain.errors import NotFound, Unacceptable
@@ -13,7 +17,7 @@ from engine.domain.events import CompetitorRegistered, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, Sequence
 from projections.board.board import Board, Revisions, fold
 from tests.api.cli.conftest import Tallybook
-from tests.service import Season, deltas, register
+from tests.service import Season, deltas, register, totals
 
 
 @pytest.fixture
@@ -137,18 +141,139 @@ async def test_names_of_participants_may_hold_hyphens(tallybook: Tallybook, seas
             assert (await client.get(f"competitions/{competition}.json")).json["competition"]["location"] == name
 
 
-async def test_a_number_is_an_id_before_it_is_a_name(tallybook: Tallybook, played: Season) -> None:
-    slug, (ada, ben, _) = played.client.tournament, played.ids
-    await register(played.client, str(ada), "777777")
-    assert (await tallybook.done("explain", slug, "Season", str(ada))).startswith("Ada in Season")
+@pytest.fixture
+async def numbered(played: Season) -> Season:
+    """Everybody is called by the id of another: Ada by that of Ben, Ben by that of Pair, and Pair by that of Ada."""
+    for one, other in zip(played.ids, (*played.ids[1:], played.ids[0]), strict=True):
+        assert (await played.client.put(f"competitors/{one}.json", {"name": str(other)})).status == 200
+    return played
+
+
+BY_NUMBER: Final = [
+    ["points", "add", "{slug}", "Season", "{ben}=1"],
+    ["competitor", "change", "{slug}", "{ben}", "--color", "c0ffee"],
+    ["competitor", "change", "{slug}", "id:{pair}", "--parent", "{ben}"],
+    ["competitor", "add", "{slug}", "Eve", "--parent", "{ben}"],
+    ["competitor", "erase", "{slug}", "{ben}"],
+    ["competitor", "erase", "{slug}", "{ben}", "--dry-run"],
+    ["competitor", "export", "{slug}", "{ben}"],
+    ["competition", "add", "{slug}", "id:{pair}", "{ben}"],
+    ["competition", "change", "{slug}", "{duel}", "--winner", "{ben}"],
+    ["competition", "result", "{slug}", "{race}", '{{"{ben}": "9.8"}}'],
+    ["competition", "list", "{slug}", "--competitor", "{ben}"],
+    ["strike", "{slug}", "{duel}", "{ben}"],
+    ["ranking", "create", "{slug}", "Cup", "{ben}"],
+    ["participants", "remove", "{slug}", "Season", "{ben}"],
+    ["explain", "{slug}", "Season", "{ben}"],
+    ["explain", "{slug}", "Season", "id:{ben}", "--around", "{ben}"],
+    ["standings", "{slug}", "Season", "--around", "{ben}"],
+    ["history", "{slug}", "Season", "--competitor", "{ben}"],
+    ["what-if", "{slug}", "Season", "--without-competitor", "{ben}"],
+]
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("command", BY_NUMBER, ids=" ".join)
+async def test_a_number_that_is_an_id_and_the_name_of_another_is_refused_with_both(
+    tallybook: Tallybook, numbered: Season, command: list[str]
+) -> None:
+    ada, ben, pair = numbered.ids
+    named = {"slug": numbered.client.tournament, "ben": ben, "pair": pair}
+    races = (await numbered.client.get("competitions.json?group_id=2")).json["competitions"]["competition"]
+    named |= {"duel": numbered.competition_id, "race": races[0]["id"]}
+    words = [word.format(**named) for word in command]
+    before = await tallybook.json("tournament", "list")
+    assert await tallybook.refused(*words) == [
+        f"{ben} is the id of competitor '{pair}' and the name of competitor {ada}; write id:{ben} or name:{ben}."
+    ]
+    assert await tallybook.json("tournament", "list") == before
+
+
+async def test_a_number_is_said_to_be_an_id_or_a_name(tallybook: Tallybook, numbered: Season) -> None:
+    slug, (ada, ben, pair) = numbered.client.tournament, numbered.ids
+    for text, credited in ((f"id:{ben}", ben), (f"name:{ben}", ada), (f" name: {ada} ", pair), ("id:777", None)):
+        before = totals(await numbered.client.get(f"{numbered.path}/standings.json"))
+        done = await tallybook("points", "add", slug, "Season", f"{text}=7")
+        after = totals(await numbered.client.get(f"{numbered.path}/standings.json"))
+        assert {one: total - before[one] for one, total in after.items() if total != before[one]} == (
+            {} if credited is None else {credited: 7}
+        ), done
+    assert (await tallybook.refused("explain", slug, "Season", "name:777"))[0].endswith("has no competitor '777'.")
+    await tallybook.done("competitor", "change", slug, f"name:{ben}", "--name", "id:7")
+    assert "\nid:7 in Season" in "\n" + await tallybook.done("explain", slug, "Season", "name:id:7")
+    await tallybook.done("competitor", "erase", slug, f"name:{pair}")
+    assert (await numbered.client.get(f"competitors/{ben}.json")).json["competitor"]["name"] == f"#{ben}"
+
+
+async def test_a_number_that_is_only_an_id_or_only_a_name_needs_no_more(tallybook: Tallybook, played: Season) -> None:
+    slug, ada = played.client.tournament, played.ids[0]
+    await register(played.client, "777777")
+    await played.client.put(f"competitors/{ada}.json", {"name": str(ada)})
+    assert (await tallybook.done("explain", slug, "Season", str(ada))).startswith(f"{ada} in Season")
     assert (await tallybook.done("explain", slug, "Season", "777777")).startswith("777777 in Season")
-    unity = await tallybook.done("unity", "add", slug, "Season", str(played.unity_id))
-    assert (await tallybook.done("explain", slug, "Season", str(ben), "--unity", unity)).startswith(
-        f"Ben in Season: {played.unity_id}\n"
-    )
-    assert (await tallybook.done("explain", slug, "Season", str(ben), "--unity", str(played.unity_id))).startswith(
-        "Ben in Season: points\n"
-    )
+
+
+async def test_numbers_of_rankings_unities_and_competitions_are_refused_alike(
+    tallybook: Tallybook, played: Season
+) -> None:
+    slug, points = played.client.tournament, played.unity_id
+    second = await tallybook.json("ranking", "create", slug, str(played.ranking_id), "Ben", "--unity", "goals")
+    assert await tallybook.refused("standings", slug, str(played.ranking_id)) == [
+        f"{played.ranking_id} is the id of ranking 'Season' and the name of ranking {second['id']}; write "
+        f"id:{played.ranking_id} or name:{played.ranking_id}."
+    ]
+    assert "goals" in await tallybook.done("standings", slug, f"name:{played.ranking_id}")
+    unity = await tallybook.done("unity", "add", slug, "Season", str(points))
+    told = f"{points} is the id of unity 'points' and the name of unity {unity}; write id:{points} or name:{points}."
+    for command in (
+        ["explain", slug, "Season", "Ben", "--unity", str(points)],
+        ["points", "add", slug, "Season", "Ben=1", "--unity", str(points)],
+        ["classification", "declare", slug, "Season", f"{points}:best=3"],
+    ):
+        assert await tallybook.refused(*command) == [told]
+    await tallybook.done("classification", "declare", slug, "Season", f"name:{points}:best=3", f"id:{points}")
+    declared = (await played.client.get(f"{played.path}/classification.json")).json["classification"]["criteria"]
+    assert [one["unity"] for one in declared] == [int(unity), points]
+    solo = str(played.competition_id)
+    await tallybook.done("competitor", "add", slug, solo)
+    run = await tallybook.json("competition", "add", slug, f"name:{solo}")
+    assert await tallybook.refused("void", slug, solo) == [
+        f"{solo} is the id of competition 'Ben \N{EN DASH} Ada' and the name of competition {run['id']}; write "
+        f"id:{solo} or name:{solo}."
+    ]
+    await tallybook.done("void", slug, f"name:{solo}")
+    assert (await played.client.get(f"competitions/{run['id']}.json")).json["competition"]["voided_at"] is not None
+
+
+async def test_a_name_is_found_in_every_form_of_unicode(tallybook: Tallybook, played: Season) -> None:
+    slug, composed, decomposed = played.client.tournament, "Zo\u00eb \u00c5", "Zoe\u0308 A\u030a"
+    for kept, sought in ((composed, decomposed), (decomposed, composed)):
+        await played.client.put(f"competitors/{played.ids[0]}.json", {"name": kept})
+        await tallybook.done("ranking", "rename", slug, str(played.ranking_id), kept)
+        await tallybook.done("unity", "change", slug, kept, str(played.unity_id), "--name", kept)
+        explained = await tallybook.done("explain", slug, kept, kept, "--unity", kept)
+        assert await tallybook.done("explain", slug, sought, sought, "--unity", sought) == explained
+        assert "sequence" in await tallybook.json(
+            "competition", "change", slug, f"Ben - {sought}", "--location", "Hall"
+        )
+
+
+@given(st.lists(st.sampled_from(["1", "2", "3", "7", "Ann"]), min_size=1, max_size=4), st.sampled_from("1237"))
+def test_a_text_means_the_one_that_it_is_the_id_or_the_name_of_or_is_refused(names: list[str], text: str) -> None:
+    """Ids are places in the list, from 1."""
+    board = board_of(names)
+    by_id = {int(text)} & set(range(1, len(names) + 1))
+    by_name = {place for place, name in enumerate(names, start=1) if name == text}
+    for said, those in ((text, by_id | by_name), (f"id:{text}", by_id), (f"name:{text}", by_name)):
+        if len(those) > 1:
+            with pytest.raises(Unacceptable) as refusal:
+                Names(board).competitor(said)
+            assert all(re.search(rf"\b{one}\b", refusal.value.message) for one in those)
+        elif those or not said.startswith("name:"):
+            assert {Names(board).competitor(said)} == (those or {int(text)})
+        else:
+            with pytest.raises(NotFound):
+                Names(board).competitor(said)
 
 
 def board_of(names: Iterable[str]) -> Board:
@@ -174,9 +299,10 @@ def test_an_unknown_name_is_not_compared_with_too_many_others() -> None:
 
 
 def test_others_get_their_turn_between_two_names_that_are_compared() -> None:
-    turns = 0
+    turns, names = 0, Names(board_of([f"{'ab' * 100}{n}" for n in range(50)]))
+    assert sum(1 for _ in names.competitor_in_steps(f"{'ab' * 100}7")) == 50, "all are read"
     with suppress(NotFound):
-        for _ in Names(board_of([f"{'ab' * 100}{n}" for n in range(50)])).competitor_in_steps("ab" * 100):
+        for _ in names.competitor_in_steps("ab" * 100):
             turns += 1
     assert turns == 50
 

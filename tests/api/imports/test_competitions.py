@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -186,6 +187,36 @@ async def test_two_rankings_with_the_same_teams_on_one_day_are_two_competitions_
     assert await imported.counts(rows.format(1, "2:1")) == (0, 1)
     assert await imported.counts(rows.format(1, "2:1"), ranking="Youth") == (1, 0)
     assert len(await imported.listed()) == 2
+
+
+async def test_numbers_as_names_are_refused_where_they_are_ids_and_taken_with_a_word_before_them(
+    imported: Import,
+) -> None:
+    """Cars called 4, 2, 1, 3: each by the id of another."""
+    ids = {one["name"]: one["id"] for one in await imported.tallybook.json("competitor", "list", imported.slug)}
+    for name, other in zip(CLUBS, (*CLUBS[1:], CLUBS[0]), strict=True):
+        await imported.tallybook.done(
+            "competitor", "change", imported.slug, f"id:{ids[name]}", "--name", f"{ids[other]}"
+        )
+    ajax, brest, celtic, dynamo = map(ids.__getitem__, CLUBS)
+    file = "date,participants,score\n2024-03-01,{}|{},2:1\n"
+    assert (await imported.faults(file.format(brest, f"id:{dynamo}")))[0] == (
+        f"line 2, participants: {brest} is the id of competitor '{celtic}' and the name of competitor {ajax}; write "
+        f"id:{brest} or name:{brest}."
+    )
+    assert await imported.counts(file.format(f"name:{brest}", f"id:{dynamo}")) == (1, 0)
+    assert (await imported.table())["points"][str(brest)] == 3
+    assert await imported.counts(file.format(f"id:{ajax}", f"name:{ajax}")) == (0, 1), "they are the same two"
+
+
+async def test_a_line_is_the_same_whether_its_accents_are_composed_or_not(imported: Import) -> None:
+    await imported.tallybook.done("competitor", "add", imported.slug, "Fene\u0301r")
+    await imported.tallybook.done("participants", "add", imported.slug, "Table", "Fen\u00e9r")
+    await imported.tallybook.done("unity", "add", imported.slug, "Table", "b\u00f4nus")
+    rows = "date,participants,score,location,b\u00f4nus\n2024-03-01,Ajax|Fen\u00e9r,2:1,K\u00f6ln,1|2\n"
+    assert await imported.counts(rows) == (1, 0)
+    assert await imported.counts(normalize("NFD", rows)) == (0, 1)
+    assert (await imported.table())["points"]["Ajax"] == 3
 
 
 # ── What is refused ─────────────────────────────────────────────────────────────────────────────────────

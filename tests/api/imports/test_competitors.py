@@ -3,6 +3,7 @@
 import asyncio
 import json
 from typing import Any
+from unicodedata import normalize
 
 import asyncpg
 import pytest
@@ -189,7 +190,7 @@ async def test_a_file_of_nobody_registers_nobody(imported: Import, content: str,
 
 async def test_a_parent_is_a_name_or_an_id_of_the_tournament_or_a_name_of_an_earlier_line(imported: Import) -> None:
     club = await imported.add("Club")
-    rows = ["name,parent", "Team A,Club", f"Team B,{club}", "Ann, Team A ", f"Bob,0{club}"]
+    rows = ["name,parent", "Team A,Club", f"Team B,{club}", "Ann, Team A ", f"Bob,id:{club}"]
     assert (await imported("\n".join(rows))).made == 4
     assert (await imported.ndjson({"name": "Cid", "parent": club}, {"name": "Dan", "parent": "Cid"})).made == 2
     assert await imported.parents() == {
@@ -203,10 +204,54 @@ async def test_a_parent_is_a_name_or_an_id_of_the_tournament_or_a_name_of_an_ear
     }
 
 
-async def test_a_name_is_stronger_than_an_id(imported: Import) -> None:
+async def test_a_number_that_is_an_id_and_the_name_of_another_is_refused_as_a_parent(imported: Import) -> None:
     club = await imported.add("Club")
-    await imported(f"name,parent\n{club},\nAnn,{club}\n")
-    assert (await imported.parents())["Ann"] == str(club)
+    rows = f"name,parent\n{club},\nAnn,{{}}\n"
+    ((place, message),) = await imported.faults(rows.format(club))
+    assert place == "line 3, parent"
+    assert message == (
+        f"'{club}': {club} is the id of competitor 'Club' and the name of competitor on line 2; write id:{club} "
+        f"or name:{club}."
+    )
+    other = await imported.add(str(club))
+    ((_, message),) = await imported.faults(f"name,parent\nAnn,{club}\n")
+    assert f"the name of competitor {other};" in message
+    await imported(f"name,parent\nAnn,name:{club}\nBen,id:{club}\n")
+    assert await imported.parents() == {
+        **{"Club": None, str(club): None},
+        **{"Ann": str(club), "Ben": "Club"},
+    }
+
+
+async def test_numbers_as_names_in_a_file_are_not_taken_for_the_ids_of_its_lines(imported: Import) -> None:
+    """Whoever is called by the id of another line was so before there was that id: or nothing would resume."""
+    first = await imported("name\nA\nB\n")
+    drawn = range(max(first.ids) + 1, max(first.ids) + 40)
+    content = "\n".join(["name,parent", *[f"{n}," for n in drawn], *[f"Kid {n},{n}" for n in drawn]])
+    with pytest.raises(Interrupted):
+        await imported(content, stop_at=len(drawn))
+    await imported(content)
+    parents = await imported.parents()
+    assert {kid: parent for kid, parent in parents.items() if kid.startswith("Kid")} == {
+        f"Kid {n}": str(n) for n in drawn
+    }
+
+
+async def test_a_file_with_composed_accents_is_that_with_decomposed_ones(imported: Import) -> None:
+    rows = "name,tags,parent\nZo\u00eb,jun\u00edor,\nAnn,,Zoe\u0308\n"
+    assert (await imported(rows)).made == 2
+    assert (await imported(normalize("NFD", rows))).made == 0
+    assert (await imported(normalize("NFD", "name,parent\nBob,Zo\u00eb\n"))).made == 1
+    assert (await imported.parents())["Bob"] == "Zo\u00eb"
+
+
+@pytest.mark.parametrize("name", ["\u200b", "\u3164\u3164", " \u2800 ", "\u00ad"])
+async def test_a_name_that_cannot_be_seen_is_refused(imported: Import, name: str) -> None:
+    fault = "must contain a character that can be seen"
+    assert await imported.faults(f"name,tags\nAnn,\n{name},ok|{name}\n") == [
+        ("line 3, name", fault),
+        ("line 3, tags", fault),
+    ]
 
 
 @pytest.mark.one_in(3)

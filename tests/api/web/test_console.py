@@ -127,7 +127,7 @@ MATCH: Final = "date,participants,score\n2026-05-03,Ada|Ben,2:1\n"
 USUAL: Final = {"name": "Cup", "csv": MATCH, "scope": "read", "group_id": "1"}
 """What forms are filled in with, where they ask for it."""
 NUMBERS_OF_FORMS: Final = {
-    *("parent", "group_id", "competition_id", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
+    *("group_id", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
     *("criteria[1].best", "win", "draw", "loss", "expires_in_days", "freeze", "reveal"),
 }
 
@@ -541,7 +541,7 @@ async def test_what_is_emptied_in_a_form_is_empty_but_for_a_name(visitor: Visito
     pair = season.ids[2]
     change = at(season, f"/competitors/{pair}/change")
     form, _ = form_of(await visitor.page(change))
-    assert (form["tags"], form["parent"]) == ("doubles, mixed", str(season.ids[0]))
+    assert (form["tags"], form["parent"]) == ("doubles, mixed", f"id:{season.ids[0]}")
     assert (await visitor.fill(change, {"tags": "", "parent": "", "color": ""})).status == 303
     found = (await season.client.get(f"competitors/{pair}.json")).json["competitor"]
     assert (found["name"], found["tags"], found["level"], found["color"]) == ("Pair", [], 0, "000000")
@@ -880,6 +880,74 @@ async def test_a_form_takes_the_performances_of_many_participants_as_json(
     ]
     assert await visitor.fill(page, {}) is not None
     assert (await season.client.get(path)).json["competition"]["participants"] == competition["participants"]
+
+
+async def test_forms_take_names_and_refuse_a_number_that_is_an_id_and_the_name_of_another(
+    visitor: Visitor, season: Season, log: Log, bounds: Bounds
+) -> None:
+    """Ada is called by the id of Ben."""
+    bounds(CHOSEN_MAX=0)
+    ada, ben, pair = season.ids
+    await season.client.put(f"competitors/{ada}.json", {"name": str(ben)})
+    run = (await season.client.post("competitions.json", {"group_id": 9, "participants": pair})).json["competition"]
+    solo = await season.client.post("competitions.json", {"group_id": 9, "participants": ada})
+    both = f"{ben} is the id of competitor 'Ben' and the name of competitor {ada}; write id:{ben} or name:{ben}."
+    record = f"/competitions/{season.competition_id}/record"
+    points = f"/rankings/{season.ranking_id}/add?unity={season.unity_id}"
+    forms: list[tuple[str, str, dict[str, object]]] = [
+        ("/competitors/new", "parent", {"name": "Eve"}),
+        (f"/competitors/{pair}/change", "parent", {}),
+        ("/competitions/new", "participants", {"group_id": 7}),
+        (record, "winner", {}),
+        ("/rankings/new", "participants", {"name": "Cup", "main_unity_name": "goals"}),
+        ("/rankings/like", "participants", {"name": "Cup", "like": "football"}),
+        (f"/rankings/{season.ranking_id}/participants", "add", {}),
+        (f"/rankings/{season.ranking_id}/participants", "remove", {}),
+    ]
+    for below, field, more in forms:
+        before = await log.length()
+        refused = await visitor.fill(at(season, below), {**more, field: ben})
+        assert (refused.status, both in words(refused.body.decode())) == (422, True), below
+        assert form_of(refused.body.decode())[0][field] == str(ben)
+        assert await log.length() == before
+        for text in (f"id:{ben}", f"name:{ben}", "Ben"):
+            assert (await visitor.fill(at(season, below), {**more, field: text})).status == 303, (below, text)
+    refused = await visitor.fill(at(season, record), {"result": json.dumps({str(ben): "9.8"})})
+    assert (refused.status, both in words(refused.body.decode())) == (422, True)
+    sent = {"result": json.dumps({f"name:{ben}": "9.8", "Pair": "9.9"})}
+    assert (await visitor.fill(at(season, record), sent)).status == 303
+    assert (await visitor.fill(at(season, record), {})).status == 303, "what it is filled in with can be sent"
+    competition = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]
+    assert {one["competitor_id"]: one["result"] for one in competition["participants"]} == {
+        **{ada: "9.8", ben: None, pair: "9.9"}
+    }
+    refused = await visitor.fill(at(season, points), {f"points[{ben}]": "x", "competition_id": "Nobody"})
+    said = words(refused.body.decode())
+    assert ("must be a whole number" in said, "no competition 'Nobody'" in said) == (True, True)
+    await season.client.put(f"competitors/{ada}.json", {"name": str(run["id"])})
+    assert solo.status == 200
+    refused = await visitor.fill(at(season, points), {f"points[{pair}]": "1", "competition_id": run["id"]})
+    assert f"{run['id']} is the id of competition 'Pair'" in words(refused.body.decode())
+    sent = {f"points[{pair}]": "1", "competition_id": f"id:{run['id']}"}
+    assert (await visitor.fill(at(season, points), sent)).status == 303
+
+
+async def test_what_a_form_is_filled_in_with_means_the_same_whatever_others_are_called(
+    visitor: Visitor, season: Season
+) -> None:
+    """Ben is called by the id of Ada, who is above Pair, and has won."""
+    ada, ben, pair = season.ids
+    record = at(season, f"/competitions/{season.competition_id}/record")
+    assert (await visitor.fill(record, {"winner": f"id:{ada}"})).status == 303
+    await season.client.put(f"competitors/{ben}.json", {"name": str(ada)})
+    for page, more in ((record, {"location": "Hall"}), (at(season, f"/competitors/{pair}/change"), {"tags": "x"})):
+        form, action = form_of(await visitor.page(page))
+        assert (await visitor.post(action, form | more)).status == 303
+    competition = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]
+    assert [one["winner"] for one in competition["participants"]] == [True, False, False]
+    form, action = form_of(await visitor.page(at(season, "/rankings/new")))
+    assert (await visitor.post(action, form | {"name": "Cup", "main_unity_name": "goals"})).status == 303
+    assert f'data-id="id:{ada}"' in await visitor.page(at(season, f"/rankings/{season.ranking_id}/participants"))
 
 
 async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season: Season, log: Log) -> None:

@@ -1,0 +1,64 @@
+"""Names that people type into forms of the console, in place of the ids that operations take."""
+
+from collections.abc import Callable
+from collections.abc import Sequence as Items
+from typing import Any, get_args
+
+from msgspec import structs
+
+from api.http.forms import Form
+from api.interface.fields import RESULT, Fields, FormReader
+from api.interface.names import Names
+from api.interface.rendering import encode
+from engine.domain.errors import Fault, NotFound, Unacceptable
+from engine.domain.faults import unacceptable
+from engine.domain.steps import Steps
+from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
+
+
+def with_ids(
+    names: Names, command: Callable[..., Any], fields: Fields, form: Form, faults: Items[Fault] = ()
+) -> Steps[Form]:
+    """The form with ids for the competitors and competitions that it names. `fields`: those of the command. `faults`:
+    those that are known already. Raises Unacceptable with these and all others."""
+    kinds = {one.name: get_args(one.type) for one in structs.fields(command)}  # type: ignore[arg-type] # a Struct
+    read, found = dict(form), [*faults]
+    for field in fields:
+        text, kind = form.get(field.name, ""), kinds[field.argument or field.name]
+        try:
+            if field.type is RESULT and text.lstrip().startswith("{"):
+                read[field.name] = encode((yield from names.performances(text))).decode()
+            elif CompetitorId in kind and text.count(",") < PARTICIPANTS_MAX:
+                texts = text.split(",") if field.type.is_list else [text]
+                read[field.name] = ",".join((yield from _ids(names.competitor_in_steps, texts)))
+            elif CompetitionId in kind:
+                read[field.name] = ",".join((yield from _ids(names.competition_in_steps, [text])))
+        except (NotFound, Unacceptable) as refusal:
+            wrong = [fault.message for fault in refusal.faults] or [refusal.message.removesuffix(".")]
+            found += [Fault(field.name, message) for message in wrong]
+    if found:
+        raise unacceptable([*found, *_faults_elsewhere(fields, read, {fault.field for fault in found})])
+    return read
+
+
+def _ids(find: Callable[[str], Steps[Any]], texts: Items[str]) -> Steps[list[str]]:
+    """The id that each text means; empty ones stay. Raises Unacceptable with the faults of all."""
+    ids: list[str] = []
+    faults: list[Fault] = []
+    for text in texts:
+        try:
+            ids.append(str((yield from find(text))) if text.strip() else text)
+        except (NotFound, Unacceptable) as refusal:
+            faults.append(Fault("", refusal.message.removesuffix(".")))
+    if faults:
+        raise unacceptable(faults)
+    return ids
+
+
+def _faults_elsewhere(fields: Fields, form: Form, wrong: set[str]) -> list[Fault]:
+    """The faults of the other fields."""
+    try:
+        FormReader(fields).read(form)
+    except Unacceptable as error:
+        return [fault for fault in error.faults if fault.field not in wrong]
+    return []
