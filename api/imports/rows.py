@@ -42,13 +42,16 @@ def read_csv(content: bytes) -> FileRows:
     rows = csv_rows(_text(content))
     _, first = next(rows, (1, []))
     columns = tuple([column.strip() for column in first])
+    while columns and not columns[-1]:
+        columns = columns[:-1]
     return FileRows(columns, (_csv_row(columns, number, row) for number, row in rows))
 
 
 def _csv_row(columns: tuple[str, ...], number: int, row: list[str]) -> RowRead:
-    if len(row) != len(columns):
+    named, others = row[: len(columns)], row[len(columns) :]
+    if len(named) < len(columns) or any(map(str.strip, others)):
         return _fault(number, "it has more or fewer fields than the first line has columns")
-    return FileRow(number, dict(zip(columns, row, strict=True)))
+    return FileRow(number, dict(zip(columns, named, strict=True)))
 
 
 def read_ndjson(content: bytes) -> FileRows:

@@ -1,16 +1,18 @@
 """Rows as CSV, with names that no spreadsheet takes for formulas; and CSV as rows. Pure.
 
 Spreadsheets write CSV with commas, or with semicolons where a comma stands in numbers, with or without a byte order
-mark, and with any line ends. All are taken.
+mark or a first line `sep=;`, with any line ends, and with lines of empty fields. All are taken.
 """
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from engine.domain.errors import Unreadable
 
+_SEPARATOR: Final = re.compile(r'"?sep=([;,])"?[;,]*(?=[\r\n]|\Z)', re.IGNORECASE)
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - full width
 
 
@@ -30,16 +32,17 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that hold something, each with the number of its last line; the first row tells the delimiter. Raises
+    """The rows that hold something, each with the number of its last line; the first line tells the delimiter. Raises
     Unreadable."""
     first, _, _ = text.partition("\n")
-    delimiter = ";" if first.count(";") > first.count(",") else ","
+    said = _SEPARATOR.match(text)
+    delimiter = said[1] if said else ";" if first.count(";") > first.count(",") else ","
     # The csv module gets lines as they are in the file. A quoted field may hold line ends, and str.splitlines would
     # also break at characters that end no line.
     rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         for row in rows:
-            if row:
+            if any(map(str.strip, row)) and not (said and rows.line_num == 1):
                 yield rows.line_num, row
     except csv.Error as error:
         raise Unreadable(f"The file is not CSV: {error} (line {rows.line_num}).") from error

@@ -317,7 +317,7 @@ async def test_who_is_below_somebody_refused_is_not_named_for_that(imported: Imp
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "header",
-    ["", "\n", "tags,name", "Name", "name,age", "name,tags,tags", "name,name", "name,", "\0"],
+    ["", "\n", ",", "tags,name", "Name", "name,age", "name,tags,tags", "name,name", ",name", "\0"],
 )
 async def test_the_first_line_must_name_known_columns_once_and_name_first(imported: Import, header: str) -> None:
     assert await imported.faults(f"{header}\nAnn\n" if header else "") == [("", COLUMNS)]
@@ -325,8 +325,25 @@ async def test_the_first_line_must_name_known_columns_once_and_name_first(import
 
 async def test_a_row_of_too_many_or_too_few_fields_is_named(imported: Import) -> None:
     fault = "it has more or fewer fields than the first line has columns"
-    rows = ["name,tags", "Ann", "Bob,a,b", "Cid,", "Dan,a,"]
+    rows = ["name,tags", "Ann", "Bob,a,b", "Cid,", "Dan,a,,x"]
     assert await imported.faults("\n".join(rows)) == [("line 2", fault), ("line 3", fault), ("line 5", fault)]
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        ("name;tags;\r\nAnn;a;\r\nBob;;\r\n;;\r\nCid;b\r\n;;\r\n ; ;\r\n", 8),
+        ("\ufeffsep=;\r\nname;tags\r\nAnn;a\r\nBob;\r\nCid;b\r\n", 6),
+        ("sep=,\nname,tags\nAnn,a\nBob,\nCid,b\n", 6),
+        ('"sep=;";\r\nname;tags;\r\nAnn;a;\r\nBob;;\r\nCid;b;;;\r\n', 6),
+    ],
+)
+async def test_what_spreadsheets_add_to_csv_says_nothing(imported: Import, content: str, wrong: int) -> None:
+    assert await imported.faults(f"{content}Dan\n") == [
+        (f"line {wrong}", "it has more or fewer fields than the first line has columns")
+    ]
+    assert (await imported(content)).made == 3
+    assert await imported.names() == ["Ann", "Bob", "Cid"]
 
 
 @pytest.mark.parametrize(
@@ -413,9 +430,9 @@ async def test_twenty_thousand_competitors_are_imported_while_one_waits(imported
 
 async def test_the_refusal_of_what_is_readable_is_another_than_that_of_what_is_not(imported: Import) -> None:
     with pytest.raises(Unacceptable):
-        await imported("name\n \n")
+        await imported("name,color\nAnn,red\n")
     with pytest.raises(Unreadable):
-        await imported("name\nAnn,\n")
+        await imported("name\nAnn,a\n")
 
 
 # ── Again ───────────────────────────────────────────────────────────────────────────────────────────────
