@@ -791,7 +791,7 @@ def fold_events(board: Board, *history: Event, first: int = 1) -> None:
     for sequence, event in enumerate(history, start=first):
         fold(board, Revisions(), Recorded(Sequence(sequence), _OPENED_AT, ActorId(0), None, event))
         if isinstance(event, events.Points) and event.ranking_id in sums:
-            assert count_in(sums[event.ranking_id], Sequence(sequence), event, expires=False)
+            assert count_in(sums[event.ranking_id], Sequence(sequence), _OPENED_AT, event, expires=False)
 
 
 def judged_by(state: State) -> object:

@@ -211,7 +211,7 @@ def _head(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
 def _moment(words: Words, table: BoardTable, query: Query) -> Html:
     """The moment shown, by both clocks if they differ. The script writes the same."""
     recorded = words.time_element(table.recorded_at)
-    last = None if table.last is None else {"what": last_name(words, table), "day": words.day(table.last.started_at)}
+    last = None if table.last is None else {"what": last_name(words, table), "day": words.day(table.last.at)}
     if table.on is not None:
         moment = words("on_day", day=words.day(table.on)) if last is None else words("after", **last)
     elif "at" in query:
@@ -356,7 +356,7 @@ def _past(site: Site, table: BoardTable, query: Query) -> Html | None:
     same = {name: text for name, text in query.items() if name != "at"}
     asked = {"name": "at", "id": "at", "aria_describedby": "moment"}
     if _is_by_date(table, query):
-        shown = table.on or (table.recorded_at if table.last is None else table.last.started_at)
+        shown = table.on or (table.recorded_at if table.last is None else table.last.at)
         slider = element("input", type="date", value=words.local(shown).date().isoformat(), **asked)
         other: Html | None = element(
             "a", words("as_recorded"), class_="other", href=site.address({**same, "at": str(table.end)})

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text, number_text, signed_text
@@ -30,11 +31,13 @@ class SideShape(Struct, frozen=True, gc=False):
 
 
 class ShownCompetitionShape(Struct, frozen=True, kw_only=True):
-    """`result`: the score. `sides`: the participants, or some if there are more than two; `others`: the number of the
+    """`took_place`: null: it is not known. `entered_late`: when it was entered, if later ones had been entered before.
+    `result`: the score. `sides`: the participants, or some if there are more than two; `others`: the number of the
     rest."""
 
     id: str
-    started_at: datetime
+    took_place: datetime | None
+    entered_late: datetime | None
     location: str
     result: str | None
     sides: list[SideShape]
@@ -42,10 +45,11 @@ class ShownCompetitionShape(Struct, frozen=True, kw_only=True):
 
 
 class ShownCompetitionsShape(Struct, frozen=True, kw_only=True):
-    """`latest`: the one that gave points last, whatever its date. `results`: newest first; `fixtures`: the next
-    first."""
+    """`latest`: the one that took place last. `late`: the one that was entered last, if it took place before.
+    `results`: newest first; `fixtures`: the next first."""
 
     latest: ShownCompetitionShape | None
+    late: ShownCompetitionShape | None
     results: list[ShownCompetitionShape]
     fixtures: list[ShownCompetitionShape]
 
@@ -54,6 +58,7 @@ def competitions_shape(table: BoardTable) -> ShownCompetitionsShape:
     shown, notation = table.competitions, table.form_notation
     return ShownCompetitionsShape(
         latest=None if shown.latest is None else _competition_shape(shown.latest, notation),
+        late=None if shown.late is None else _competition_shape(shown.late, notation),
         results=[_competition_shape(one, notation) for one in shown.results],
         fixtures=[_competition_shape(one, notation) for one in shown.fixtures],
     )
@@ -63,7 +68,8 @@ def _competition_shape(shown: ShownCompetition, notation: Notation) -> ShownComp
     competition = shown.competition
     return ShownCompetitionShape(
         id=str(shown.competition_id),
-        started_at=competition.started_at,
+        took_place=shown.took_place,
+        entered_late=shown.entered_late,
         location=competition.location,
         result=competition.result if isinstance(competition.result, str) else None,
         sides=[_side_shape(one, notation) for one in shown.sides],
@@ -82,11 +88,28 @@ def _gained_text(gained: int, notation: Notation) -> str:
 
 
 def latest_part(words: Words, shown: ShownCompetitionsShape) -> Html:
-    """The competition that gave points last."""
+    """The competition that took place last, and the one that was entered late since."""
     if shown.latest is None:
         return element("p", id="latest", class_="latest", hidden=True)
     size = "latest long" if sum([len(side.name) for side in shown.latest.sides]) > SIDES_LONG else "latest"
-    return element("p", element("strong", words("latest")), " ", _text(words, shown.latest), id="latest", class_=size)
+    where = None if shown.latest.entered_late is None else _where(words, shown.latest)
+    return element(
+        "p",
+        *_titled(words, "latest", shown.latest),
+        where,
+        None if shown.late is None else _late_part(words, shown.late),
+        id="latest",
+        class_=size,
+    )
+
+
+def _late_part(words: Words, late: ShownCompetitionShape) -> Html:
+    where = _where(words, replace(late, entered_late=None))
+    return element("span", *_titled(words, "late", late), where, class_="late")
+
+
+def _titled(words: Words, title: str, one: ShownCompetitionShape) -> tuple[Child, ...]:
+    return element("strong", words(title)), " ", _text(words, one)
 
 
 def competitions_part(words: Words, shown: ShownCompetitionsShape) -> Html:
@@ -132,5 +155,10 @@ def _side(side: SideShape) -> Html:
 
 
 def _where(words: Words, one: ShownCompetitionShape) -> Html:
-    place = joined((", ", name_text(one.location))) if one.location else None
-    return element("span", words.time_element(one.started_at), place, class_="where")
+    """When and where it took place, and when it was entered, if late."""
+    said: list[Child] = [
+        None if one.took_place is None else words.when_element(one.took_place),
+        name_text(one.location) if one.location else None,
+        None if one.entered_late is None else words("entered_late", day=words.day(one.entered_late)),
+    ]
+    return element("span", *[part for one in said if one is not None for part in (", ", one)][1:], class_="where")

@@ -1,6 +1,6 @@
 """The page that explains a line of a board: every step by which a competitor reached their position."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
@@ -12,7 +12,7 @@ from api.interface.direction import isolated
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
 from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation, Together, together
@@ -73,7 +73,7 @@ def _place_text(words: Words, stand: ExplanationPlace, at: datetime | None, unit
     total, position = words.number(stand.total, unity.notation), stand.position
     key = "stands_nowhere" if position is None else "stands"
     where = words.html(key, position=position, total=total, unity=unity.name)
-    return where if at is None else words.html("stands_as_of", place=where, time=words.time_element(at))
+    return where if at is None else words.html("stands_as_of", place=where, time=words.when_element(at))
 
 
 def _told(
@@ -85,10 +85,10 @@ def _told(
     all_steps = together(steps, her)
     told = [element("p", _summary(words, steps, all_steps, unity), class_="summary")]
     if all_steps.own:
-        told.append(_table(words, names, all_steps.own, her, unity, words("own_steps")))
+        told.append(_table(words, names, all_steps.own, her, unity, all_steps.late, words("own_steps")))
     if all_steps.others:
         number = words("others_moved_count", number=len(all_steps.others))
-        table = _table(words, names, all_steps.others, her, unity, words("others_steps"))
+        table = _table(words, names, all_steps.others, her, unity, all_steps.late, words("others_steps"))
         told.append(element("details", element("summary", number), table))
     return told
 
@@ -112,6 +112,7 @@ def _table(
     steps: Iterable[ExplanationStep],
     her: CompetitorId,
     unity: ListedUnity,
+    late: Container[Sequence],
     caption: str,
 ) -> Html:
     heads = [
@@ -128,22 +129,30 @@ def _table(
         "table",
         element("caption", caption, class_="unseen"),
         element("thead", element("tr", *heads)),
-        element("tbody", *[_row(words, names, step, her, unity) for step in steps]),
+        element("tbody", *[_row(words, names, step, her, unity, step.sequence in late) for step in steps]),
     )
 
 
-def _row(words: Words, names: NamesById, step: ExplanationStep, her: CompetitorId, unity: ListedUnity) -> Html:
+def _row(
+    words: Words, names: NamesById, step: ExplanationStep, her: CompetitorId, unity: ListedUnity, is_late: bool
+) -> Html:
     said = [element("p", _what(words, names, step))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
         said.append(element("p", _overtakings(words, names, step, her), class_="overtakings"))
+    entered = words("entered_late", day=words.day(step.recorded_at)) if is_late else None
     change = None if step.delta is None else words.signed(step.delta, unity.notation)
     if step.result is not None:
         change = words.number(step.result, unity.notation)
     return element(
         "tr",
-        element("td", words.time_element(step.took_place), class_="when"),
+        element(
+            "td",
+            words.when_element(step.took_place),
+            entered and element("span", entered, class_="late"),
+            class_="when",
+        ),
         element("td", *said, class_="name"),
         element("td", change, class_="value", data_label=words("change")),
         element("td", words.number(step.total, unity.notation), class_="value first", data_label=unity.name),

@@ -119,7 +119,7 @@ def _names(words: Words, names: NamesById, competitor_ids: Iterable[CompetitorId
 
 
 def _time(words: Words, moment: datetime | None) -> Html | None:
-    return None if moment is None else words.time_element(moment)
+    return None if moment is None else words.when_element(moment)
 
 
 def _duration(words: Words, time: timedelta) -> str:

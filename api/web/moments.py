@@ -37,7 +37,7 @@ class ValueColumn(Struct, frozen=True):
 
 
 class DatedCompetition(Struct, frozen=True):
-    """The name that people know a competition by, and its declared time."""
+    """The name that people know a competition by, and when it took place."""
 
     name: str
     date: datetime | None
@@ -236,7 +236,7 @@ async def table_shape(words: Words, table: BoardTable) -> TableShape:
         offset=table.offset,
         competitions=competitions_shape(table),
         on=table.on,
-        last=None if last is None else DatedCompetition(last_name(words, table), last.date),
+        last=None if last is None else DatedCompetition(last_name(words, table), last.at),
         lines=await in_time_slices(collected(_lines(table))),
     )
 

@@ -21,4 +21,4 @@ def column_name(words: Words, column: TableColumn) -> str:
 
 def last_name(words: Words, table: BoardTable) -> str:
     """The name that people know the last competition by; empty: there is none."""
-    return "" if table.last is None else short_text(table.names, table.last, words("competition_of"))
+    return "" if table.last is None else short_text(table.names, table.last.competition, words("competition_of"))

@@ -22,6 +22,7 @@ from projections.answers.zones import zone_of
 
 _DIGITS_UNGROUPED_MAX: Final = 4
 _THIN_SPACE: Final = "\u202f"
+_ENDS_OF_DAY: Final = ("000000", "235959")
 _PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 
 
@@ -93,9 +94,20 @@ class Words(Struct, frozen=True):
         local = self.local(moment)
         return self("time", day=self.day(moment), clock=f"{local:%H:%M}", zone=_offset_text(local))
 
+    def when(self, moment: datetime) -> str:
+        """As `time`; the day alone for its first and its last second, which stand for a day without a time."""
+        return self.day(moment) if _is_day(self.local(moment)) else self.time(moment)
+
     def time_element(self, moment: datetime) -> Html:
         """The time, for people and for programs."""
         return element("time", self.time(moment), datetime=f"{timestamp(moment).replace(' ', 'T')}Z")
+
+    def when_element(self, moment: datetime) -> Html:
+        """As `time_element`, for what `when` writes."""
+        local = self.local(moment)
+        if not _is_day(local):
+            return self.time_element(moment)
+        return element("time", self.day(moment), datetime=local.date().isoformat())
 
     def local(self, moment: datetime) -> datetime:
         """The moment in the zone."""
@@ -109,6 +121,10 @@ def words_for(zone: str, *languages: str | None) -> Words:
     """The words of a page: in the first of the languages that is one, else in English."""
     language = next(filter(None, languages), "en")
     return Words(language if language in LANGUAGES else "en", zone)
+
+
+def _is_day(local: datetime) -> bool:
+    return f"{local:%H%M%S}" in _ENDS_OF_DAY
 
 
 def _offset_text(local: datetime) -> str:

@@ -5,7 +5,7 @@ none in any ranking, and has no result, is a fixture of every ranking that lists
 ranking lists all of them, too, it is shown nowhere, because nothing tells which ranking it belongs to.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from collections.abc import Sequence as Items
 from datetime import datetime
 from heapq import nlargest
@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competition, Ranking
-from projections.board.competition_sums import CompetitionSums
+from projections.board.competition_sums import CompetitionSums, FirstPoints
 from projections.columns.enrolment import Enrolment
 
 RESULTS_SHOWN: Final = 6
@@ -41,20 +41,25 @@ class Side(Struct, frozen=True, gc=False):
 
 
 class ShownCompetition(Struct, frozen=True, kw_only=True):
-    """`competition`: as it was known at the moment. `sides`: its participants, or some if there are more than two;
-    `others`: the number of the rest."""
+    """`competition`: as it was known at the moment. `took_place`: its date or, without one, when its first points were
+    recorded; None: it has neither. `entered_late`: when these were, if points of a later competition had been recorded
+    by then; None: they had not. `sides`: its participants, or some if there are more than two; `others`: the number of
+    the rest."""
 
     competition_id: CompetitionId
     competition: Competition
+    took_place: datetime | None
+    entered_late: datetime | None
     sides: list[Side]
     others: int
 
 
 class ShownCompetitions(Struct, frozen=True, kw_only=True):
-    """`latest`: the one that gave points last, whatever its date. `results`: newest first; `fixtures`: the next
-    first."""
+    """`latest`: the one that took place last, on the clock that the board shows. `late`: the one that was entered last,
+    if it took place before. `results`: newest first; `fixtures`: the next first."""
 
     latest: ShownCompetition | None = None
+    late: ShownCompetition | None = None
     results: list[ShownCompetition] = []
     fixtures: list[ShownCompetition] = []
 
@@ -82,12 +87,12 @@ class Around:
         if competition.voided_at is not None:
             return
         has_begun, who = _has_begun(competition, self._on), competition.participants
-        place = competition.started_at, competition.number, competition_id
         has_result = has_begun and (competition.result is not None or competition.winner_id is not None)
         if competition_id in self._sums.given:
-            self._results.append(place)
+            took_place = self._sums.took_place(competition_id, competition.date)
+            self._results.append((took_place, competition.number, competition_id))
         elif who and not has_result and self._is_hers(who):
-            self._fixtures.append(place)
+            self._fixtures.append((competition.started_at, competition.number, competition_id))
             self.begun += [competition_id] if has_begun else []
 
     def _is_hers(self, who: Items[CompetitorId]) -> bool:
@@ -103,17 +108,25 @@ class Around:
         return [one for _, _, one in sorted(self._fixtures) if one not in taken_place][:FIXTURES_SHOWN]
 
     def shown(self, competition_id: CompetitionId, unity_id: UnityId) -> ShownCompetition:
-        """An existing competition, with its points in this unity."""
+        """An existing competition, with its points in this unity. Call it after all competitions were looked at."""
         known = _known_by(self._board.competitions[competition_id], self._on)
-        return _shown(self._board, self._ranking, self._sums, unity_id, competition_id, known)
+        first = self._sums.given.get(competition_id)
+        sides, others = _sides(self._board, self._ranking, self._sums, unity_id, competition_id, known)
+        return ShownCompetition(
+            competition_id=competition_id,
+            competition=known,
+            took_place=known.date or (None if first is None else first.recorded_at),
+            entered_late=None if first is None or not self._is_late(known.date, first) else first.recorded_at,
+            sides=sides,
+            others=others,
+        )
 
-
-def last_by_date(
-    competitions: Iterable[tuple[CompetitionId, Competition]],
-) -> tuple[datetime, int, CompetitionId] | None:
-    """The last date declared of these competitions, the number, and the competition."""
-    dates = [(one.date, one.number, its_id) for its_id, one in competitions if one.date and one.voided_at is None]
-    return max(dates, default=None)
+    def _is_late(self, date: datetime | None, first: FirstPoints) -> bool:
+        """Whether one of the results took place after this date, but gave points before these."""
+        given = self._sums.given
+        return date is not None and any(
+            at > date and given[one].sequence < first.sequence for at, _, one in self._results
+        )
 
 
 def _has_begun(competition: Competition, on: datetime | None) -> bool:
@@ -129,14 +142,15 @@ def _all_in(listed: Enrolment, who: Items[CompetitorId]) -> bool:
     return all(one in listed for one in who)
 
 
-def _shown(
+def _sides(
     board: Board,
     ranking: Ranking,
     sums: CompetitionSums,
     unity_id: UnityId,
     competition_id: CompetitionId,
     competition: Competition,
-) -> ShownCompetition:
+) -> tuple[list[Side], int]:
+    """The participants, or some if there are more than two, and the number of the rest."""
     notation = ranking.unities[unity_id].notation
     who: Items[CompetitorId] = competition.participants[:_SIDES_LOOKED_AT_MAX]
     if not who:  # it shows those who got points
@@ -161,6 +175,4 @@ def _shown(
                 performance=result.get(one) if isinstance(result, dict) else None,
             )
         )
-    return ShownCompetition(
-        competition_id=competition_id, competition=competition, sides=sides, others=number - len(sides)
-    )
+    return sides, number - len(sides)

@@ -21,7 +21,7 @@ from engine.domain.steps import Steps, collected
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import all_of, in_chunks, in_time_slices
-from projections.answers.around import COMPETITIONS_LOOKED_AT_MAX, Around, ShownCompetitions, last_by_date
+from projections.answers.around import COMPETITIONS_LOOKED_AT_MAX, Around, ShownCompetitions
 from projections.answers.boards import BoardAt, PastBoardAt, board_at
 from projections.answers.classification import shown_values
 from projections.answers.expiring import read_of_lines
@@ -44,7 +44,6 @@ from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.past import folds, searches
 from projections.past.losses import Losses
 from projections.past.moments import AtSequence
-from projections.past.searches import LastCompetition
 
 BOARD_LINES: Final = 100
 """Lines of a page."""
@@ -58,7 +57,11 @@ FORM_EVENTS_MAX: Final = 20_000
 """Events up to which a past table shows recent results: the log is read for them from its beginning."""
 MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
 """Events of a log up to which the current table is compared with the table before a date. The comparison is made after
-each event, and many events may have been recorded since that date."""
+each event, and many events may have been recorded since that date. In a longer log, it is compared with the table
+before the first points of the last competition were recorded."""
+GAINED_TOGETHER_MAX: Final = 50
+"""Competitions that took place last, at the same time, up to which a table shows what they gave together. With more, it
+shows what the last of them gave."""
 DEFENDED: Final = timedelta(days=7)
 """The points that expire within this time are shown as points to defend."""
 DEFENDED_EVENTS_MAX: Final = 20_000
@@ -91,7 +94,7 @@ class TableColumn(Struct, frozen=True, kw_only=True):
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: the value is more than a total, and was not needed. `moved`: places
     gained, or lost if negative; None: the competitor had no points then, was not in the table, or nothing is compared.
-    `form`: their recent results, newest last. `gained`: what they got from the competition that gave points last;
+    `form`: their recent results, newest last. `gained`: what they got from the competitions that took place last;
     None: nothing."""
 
     position: int
@@ -103,6 +106,13 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     moved: int | None
     form: list[CompetitionSum]
     gained: int | None
+
+
+class TookPlace(Struct, frozen=True):
+    """A competition, and when it took place: its date or, without one, when its first points were recorded."""
+
+    competition: Competition
+    at: datetime
 
 
 TableState = Literal["live", "frozen", "final"]
@@ -118,8 +128,9 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     place by then; None: everything. `count`: lines in total. `races`: whether there is a race to draw; `folds`: whether
     browsers can add up the points; `has_timeline`: whether these can be put in order of time. `is_searched`: whether
     competitors can be searched; `tags`: those to choose from, if requested. `on`: the table has only what had taken
-    place by then; None: everything. `last`: the last competition that gave points, if its date is declared.
-    `form_notation`: that of recent results, and of what a competition gave. `names`: those of all competitors."""
+    place by then; None: everything. `last`: the last competition that gave points, on the clock that the table shows;
+    None: there is none, or nothing says when it took place. `form_notation`: that of recent results, and of what a
+    competition gave. `names`: those of all competitors."""
 
     ranking_id: RankingId
     unity_id: UnityId | None
@@ -142,10 +153,22 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     tags: list[str]
     competitions: ShownCompetitions
     on: datetime | None
-    last: Competition | None
+    last: TookPlace | None
     form_notation: Notation
     lines: list[TableLine]
     names: NamesById
+
+
+class _Last(Struct, frozen=True, kw_only=True):
+    """The competition that gave points last, on the clock that the table shows. `together`: this one, and those that
+    took place at the same time. `took_place` None: nothing says when. `before`: the event before its first points.
+    `entered`: the competition that gave its first points last; None: it is not known."""
+
+    competition_id: CompetitionId
+    together: Items[CompetitionId]
+    took_place: datetime | None
+    before: Sequence
+    entered: CompetitionId | None = None
 
 
 class _Lines(Struct, frozen=True):
@@ -158,8 +181,8 @@ class _Lines(Struct, frozen=True):
 
 class BoardTableQuestion(Question[BoardTable], frozen=True, kw_only=True):
     """The table of this ranking (None: the first one), after the event `at` (None: now), with what had taken place by
-    `on` (None: all), compared with the table after `since` or by `since_on` (None: before the last competition; by its
-    date, if the table is current or by `on`).
+    `on` (None: all), compared with the table after `since` or by `since_on` (None: before the last competition). After
+    an event, the last one is that of the log; otherwise that of the world's clock, if any with a date gave points.
 
     The lines: in this unity (None: of the classification), at most `limit` from `offset` on. `tag`: only competitors
     with it, with positions among them. `find`: only competitors whose name contains it. `line`: the page with the line
@@ -215,21 +238,20 @@ class _Table:
         head, found = await self._lines()
         sequence, recorded_at = head.sequence, await at.recorded_at(head)
         competitor_ids = [line.competitor_id for line in found.lines]
-        if asked.form or asked.on is not None:
+        if asked.form or not self._is_by_log:
             await self._know_sums(sequence)
         form = await self._forms(competitor_ids) if asked.form else {}
-        last = await self._last_competition(sequence)
-        date = await self._last_date(sequence, last)
-        earlier = await self._earlier(sequence, last, date)
-        positions = await self._positions(earlier, last, date, form, competitor_ids)
+        last = await self._last(sequence)
+        earlier = await self._earlier(sequence, last)
+        positions = await self._positions(earlier, last, form, competitor_ids)
         defended = await self._defended(competitor_ids)
         competitions = await self._competitions(sequence, last)
+        gained = await self._gained(last, competitor_ids)
         ranking = self._ranking
         columns = self._columns(ranking, is_defended=defended is not None)
         others: list[Mapping[CompetitorId, int]] = [ranking.unities[one].totals for one in self._others(ranking)]
         others += [] if defended is None else [defended]
-        lines = self._shown(columns, found.lines, others, positions, form, self._gained(last, competitor_ids))
-        last_competition = None if last is None else self._board.competitions.get(last.competition_id)
+        lines = self._shown(columns, found.lines, others, positions, form, gained)
         return BoardTable(
             ranking_id=self._ranking_id,
             unity_id=asked.unity_id,
@@ -251,12 +273,17 @@ class _Table:
             is_searched=is_searched(ranking),
             tags=await self._tags(ranking),
             on=asked.on,
-            last=None if last_competition is None or last_competition.date is None else last_competition,
+            last=self._taken_place(last),
             competitions=competitions,
             form_notation=ranking.unities[self._unity_id].notation,
             lines=await all_of(lines),
             names=NamesById(self._board),
         )
+
+    def _taken_place(self, last: _Last | None) -> TookPlace | None:
+        if last is None or last.took_place is None:
+            return None
+        return TookPlace(self._board.competitions[last.competition_id], last.took_place)
 
     async def _tags(self, ranking: Ranking) -> list[str]:
         """Those by which lines can be chosen; none unless the question asks for them."""
@@ -412,52 +439,63 @@ class _Table:
             return {}
         return await forms_of(Forms(self._board, sums, unity_id, competitor_ids, FORM_LAST), competitor_ids)
 
-    def _gained(
-        self, last: LastCompetition | None, competitor_ids: Iterable[CompetitorId]
+    async def _gained(
+        self, last: _Last | None, competitor_ids: Items[CompetitorId]
     ) -> Mapping[CompetitorId, int | None]:
         sums, unity_id = self._at.sums(self._ranking_id), self._unity_id
         if not self._asked.form or last is None or sums is None or unity_id in self._ranking.of_results:
             return {}
-        return {one: sums.sum(unity_id, one, last.competition_id) for one in competitor_ids}
+        together = last.together if len(last.together) <= GAINED_TOGETHER_MAX else [last.competition_id]
+
+        def gained(one: CompetitorId) -> int | None:
+            given = [amount for its in together if (amount := sums.sum(unity_id, one, its)) is not None]
+            return sum(given) if given else None
+
+        return dict(zip(competitor_ids, await all_of(map(gained, competitor_ids)), strict=True))
 
     # ── Movement ────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _last_competition(self, sequence: Sequence) -> LastCompetition | None:
-        """The last competition that gave points: by its date if the world's clock is requested, otherwise by the log.
-        None: there is none, or too much would have to be read."""
-        if self._at.on is None:
-            asked = self._view.live.tournament_id, self._ranking_id, sequence, self._board
-            return await searches.last_competition(self._view.past, *asked)
-        last = await self._last_by_date()
-        return None if last is None else LastCompetition(last, Sequence(0))
+    @property
+    def _is_by_log(self) -> bool:
+        """Whether the table shows the log's clock, because an event is named."""
+        return self._asked.at is not None and self._asked.on is None
 
-    async def _last_by_date(self) -> CompetitionId | None:
-        sums = self._at.sums(self._ranking_id)
+    async def _last(self, sequence: Sequence) -> _Last | None:
+        """The competition that gave points last. None: there is none, or too much would have to be read."""
+        last = None if self._is_by_log else await self._last_by_date()
+        if last is not None or self._asked.on is not None:
+            return last
+        asked = self._view.live.tournament_id, self._ranking_id, sequence, self._board
+        found = await searches.last_competition(self._view.past, *asked)
+        if found is None:
+            return None
+        one, competition = found.competition_id, self._board.competitions.get(found.competition_id)
+        date = None if competition is None else competition.date
+        return _Last(competition_id=one, together=[one], took_place=date, before=found.before)
+
+    async def _last_by_date(self) -> _Last | None:
+        """The one that took place last. None: there is none, it is not known, or a current table has no dates."""
+        sums, board = self._at.sums(self._ranking_id), self._board
         if sums is None:
             return None
-        given = self._board.competitions.held([*sums.given])
-        found = [last_by_date(some) async for some in in_chunks(given, WALK_CHUNK_ITEMS)]
-        last = max(filter(None, found), default=None)
-        return None if last is None else last[2]
-
-    async def _last_date(self, sequence: Sequence, last: LastCompetition | None) -> datetime | None:
-        """The last date of a competition that gave points: lines are compared with the table before it. None: they are
-        compared by the log, because a moment of it is requested, it is long, or the `last` competition has no date."""
-        asked, competitions = self._asked, self._board.competitions
-        found = None if last is None else competitions.get(last.competition_id)
-        if found is None or found.date is None:
+        has_dates, took_place, together, entered = self._asked.on is not None, _FIRST_TIME, list[CompetitionId](), None
+        given = dict(sums.given)  # in the order of their first points
+        async for some in in_chunks(board.competitions.held(given), WALK_CHUNK_ITEMS):
+            for one, competition in some:
+                if competition.voided_at is not None:
+                    continue
+                at, entered = sums.took_place(one, competition.date), one
+                has_dates = has_dates or competition.date is not None
+                if at > took_place:
+                    took_place, together = at, []
+                if at == took_place:
+                    together.append(one)
+        if not together or not has_dates:
             return None
-        if self._at.on is not None:
-            return found.date
-        if {asked.at, asked.since, asked.since_on} != {None} or sequence > MOVED_BY_DATE_EVENTS_MAX:
-            return None
-        await self._know_sums(sequence)
-        latest = await self._last_by_date()
-        return None if latest is None else competitions[latest].date
+        last, before = together[-1], Sequence(given[together[-1]].sequence - 1)
+        return _Last(competition_id=last, together=together, took_place=took_place, before=before, entered=entered)
 
-    async def _earlier(
-        self, sequence: Sequence, last: LastCompetition | None, date: datetime | None
-    ) -> PastBoardAt | None:
+    async def _earlier(self, sequence: Sequence, last: _Last | None) -> PastBoardAt | None:
         """The board that lines are compared with. None: there is none, or nobody had points in the ranking before the
         last competition."""
         asked = self._asked
@@ -468,15 +506,18 @@ class _Table:
         if last is None:
             return None
         earlier = None
-        if date is not None:
+        if last.took_place is not None and self._is_compared_by_date(sequence):
             try:
-                earlier = await self._before(sequence, max(date, _FIRST_TIME + _MICROSECOND) - _MICROSECOND)
+                earlier = await self._before(sequence, max(last.took_place, _FIRST_TIME + _MICROSECOND) - _MICROSECOND)
             except TooMuchWork:
-                if self._at.on is not None:
+                if asked.on is not None:
                     raise
         if earlier is None:
             earlier = await self._before(last.before)
         return earlier if _has_points(earlier.board.rankings[self._ranking_id]) else None
+
+    def _is_compared_by_date(self, sequence: Sequence) -> bool:
+        return self._asked.on is not None or (not self._is_by_log and sequence <= MOVED_BY_DATE_EVENTS_MAX)
 
     async def _before(self, sequence: Sequence, on: datetime | None = None) -> PastBoardAt:
         return PastBoardAt(self._view, await self._view.at(self._ranking_id, AtSequence(sequence), on))
@@ -484,8 +525,7 @@ class _Table:
     async def _positions(
         self,
         earlier: PastBoardAt | None,
-        last: LastCompetition | None,
-        date: datetime | None,
+        last: _Last | None,
         form: Mapping[CompetitorId, Iterable[CompetitionSum]],
         competitor_ids: Iterable[CompetitorId],
     ) -> Positions:
@@ -494,28 +534,27 @@ class _Table:
             return {}
         if (self._asked.since, self._asked.since_on) != (None, None):
             last = None
+        on = earlier.on
         unities = earlier.board.rankings[self._ranking_id].unities.values()
         ranked = [
             one
             for one in competitor_ids
-            if any(unity.totals.get(one) for unity in unities) or self._played_before(last, date, form.get(one, ()))
+            if any(unity.totals.get(one) for unity in unities) or self._played_before(last, on, form.get(one, ()))
         ]
         return await positions_at(earlier, self._ranking_id, self._asked.unity_id, self._asked.tag, ranked)
 
-    def _played_before(
-        self, last: LastCompetition | None, date: datetime | None, form: Iterable[CompetitionSum]
-    ) -> bool:
-        """Whether the competitor took part before the last competition, or before its date, even without getting
+    def _played_before(self, last: _Last | None, on: datetime | None, form: Iterable[CompetitionSum]) -> bool:
+        """Whether the competitor took part before the last competition, or by the time `on`, even without getting
         points."""
         if last is None:
             return False
-        if date is None:
+        if on is None:
             return any(one.competition_id != last.competition_id for one in form)
-        return any(self._board.competitions[one.competition_id].started_at < date for one in form)
+        return any(self._board.competitions[one.competition_id].started_at <= on for one in form)
 
     # ── Competitions ────────────────────────────────────────────────────────────────────────────────────
 
-    async def _competitions(self, sequence: Sequence, last: LastCompetition | None) -> ShownCompetitions:
+    async def _competitions(self, sequence: Sequence, last: _Last | None) -> ShownCompetitions:
         """The competitions around the moment, with their points in the unity shown. Empty if the log would have to be
         read for them."""
         view, board, ranking = self._view, self._board, self._ranking
@@ -530,13 +569,15 @@ class _Table:
         if others and around.begun:
             asked = view.live.tournament_id, board, sequence, self._at.clock, others, around.begun
             taken_place = await searches.taken_place(view.past, *asked)
-        latest = None if last is None else last.competition_id
+        latest, entered = (None, None) if last is None else (last.competition_id, last.entered)
         results, fixtures = around.results, around.fixtures(taken_place)
-        named = [*results, *fixtures, *([] if latest is None else [latest])]
-        ids = dict.fromkeys(one for one in named if one in board.competitions)
+        named = dict.fromkeys(one for one in (*results, *fixtures, latest, entered) if one is not None)
+        ids = [one for one in named if one in board.competitions]
         shown = dict(zip(ids, await all_of(around.shown(one, self._unity_id) for one in ids), strict=True))
+        late = None if entered is None else shown.get(entered)
         return ShownCompetitions(
             latest=None if latest is None else shown.get(latest),
+            late=None if late is None or late.entered_late is None else late,
             results=[shown[one] for one in results],
             fixtures=[shown[one] for one in fixtures],
         )

@@ -1,7 +1,8 @@
 """Why a competitor has this position and total."""
 
+from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Items
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -11,7 +12,7 @@ from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.answers import explaining
 from projections.answers.classification import Neighbours, neighbours_of
-from projections.answers.explainer import ExplanationStep
+from projections.answers.explainer import Cause, ExplanationStep
 from projections.answers.explaining import ExplanationPlace
 from projections.answers.lookup import competitor_of, unity_of
 from projections.answers.view import Question, View
@@ -114,7 +115,8 @@ def _dated(board: Board, step: ExplanationStep) -> ExplanationStep:
 class Together(Struct, frozen=True, kw_only=True):
     """Steps taken together. `own`: those that changed the competitor's points, the list or the sort; `others`: those in
     which only others moved; both newest first. `deltas`: the number of steps with one; `gained` and `lost`: the
-    sums of those above and below 0. `passed`, `was_passed`: how often the competitor overtook, and was overtaken."""
+    sums of those above and below 0. `passed`, `was_passed`: how often the competitor overtook, and was overtaken.
+    `late`: the points of competitions that were entered after those of a later one."""
 
     own: list[ExplanationStep]
     others: list[ExplanationStep]
@@ -123,6 +125,7 @@ class Together(Struct, frozen=True, kw_only=True):
     lost: int
     passed: int
     was_passed: int
+    late: frozenset[Sequence]
 
 
 def together(steps: Items[ExplanationStep], competitor_id: CompetitorId) -> Together:
@@ -136,4 +139,14 @@ def together(steps: Items[ExplanationStep], competitor_id: CompetitorId) -> Toge
         lost=sum([delta for delta in deltas if delta < 0]),
         passed=passing.count(True),
         was_passed=passing.count(False),
+        late=frozenset(_late(steps)),
     )
+
+
+def _late(steps: Iterable[ExplanationStep]) -> Iterator[Sequence]:
+    given = [step for step in steps if step.cause is Cause.POINTS and step.competition_id is not None]
+    last = datetime.min.replace(tzinfo=UTC)
+    for step in sorted(given, key=lambda one: one.sequence):
+        if step.took_place < last:
+            yield step.sequence
+        last = max(last, step.took_place)

@@ -496,7 +496,7 @@ def update_of_sums(
     event, expires = recorded.event, board.rankings[ranking_id].expires
     match event:
         case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
-            return lambda sums: count_in(sums, recorded.sequence, event, expires=expires)
+            return lambda sums: count_in(sums, recorded.sequence, recorded.recorded_at, event, expires=expires)
         case events.ClassificationDeclared():
             return lambda sums: reached_first(event.criteria) <= sums.first
         case events.CompetitorsStruck() | events.CompetitorsUnstruck():
@@ -508,7 +508,9 @@ def update_of_sums(
             return None if made is None else lambda sums: sums.declare(made.unity_id, made.options.counts, made.sort)
 
 
-def count_in(sums: CompetitionSums, sequence: Sequence, points: events.Points, *, expires: bool) -> bool:
+def count_in(
+    sums: CompetitionSums, sequence: Sequence, recorded_at: datetime, points: events.Points, *, expires: bool
+) -> bool:
     """Counts the event in the sums. Returns False if they must be read again, because they leave out lines that do not
     count, even as a sum of 0. `expires`: whether points of the ranking do."""
     if isinstance(points, events.PointsReversed):
@@ -517,7 +519,7 @@ def count_in(sums: CompetitionSums, sequence: Sequence, points: events.Points, *
             return False
     elif isinstance(points, events.PointsExpired):
         return False
-    sums.count(sequence, points)
+    sums.count(sequence, recorded_at, points)
     return True
 
 

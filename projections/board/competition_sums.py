@@ -25,7 +25,7 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, Recorded
+from engine.domain.events import Delta, Points, PointsAdded, Recorded
 from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
@@ -40,7 +40,7 @@ _BIGGEST: Final = 2**63
 _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
 _REACHED_BYTES: Final = 130
-_GIVEN_BYTES: Final = 100
+_GIVEN_BYTES: Final = 220
 
 
 class WhatCounts(Struct, frozen=True):
@@ -50,6 +50,13 @@ class WhatCounts(Struct, frozen=True):
     rule: Rule
     now: datetime | None = None
     first: frozenset[UnityId] = frozenset()
+
+
+class FirstPoints(Struct, frozen=True, gc=False):
+    """The first event that gave points of a competition in a ranking, and when it was recorded."""
+
+    sequence: Sequence
+    recorded_at: datetime
 
 
 class CompetitionSums:
@@ -62,8 +69,8 @@ class CompetitionSums:
         self._of_results: dict[UnityId, tuple[Counts, Sort]] = {}
         self._reached: dict[UnityId, dict[CompetitorId, Sequence]] = {unity_id: {} for unity_id in first}
         self._marks: dict[UnityId, dict[CompetitorId, int]] = {}  # of the unities in `_reached` that count results
-        self.given: set[CompetitionId] = set()
-        """The competitions that gave points that count, or did until they expired."""
+        self.given: dict[CompetitionId, FirstPoints] = {}
+        """The competitions that gave points that count, or did until they expired or the competition was voided."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CompetitionSums):
@@ -106,6 +113,11 @@ class CompetitionSums:
         none did."""
         return self._reached[unity_id].get(competitor_id, 0)
 
+    def took_place(self, competition_id: CompetitionId, date: datetime | None) -> datetime:
+        """When a competition took place that gave points: at its date or, without one, when its first points were
+        recorded."""
+        return date or self.given[competition_id].recorded_at
+
     @property
     def first(self) -> Set[UnityId]:
         """The unities for which it is tracked when totals were reached."""
@@ -128,12 +140,12 @@ class CompetitionSums:
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def count(self, sequence: Sequence, points: Points) -> None:
+    def count(self, sequence: Sequence, recorded_at: datetime, points: Points) -> None:
         """Adds the deltas of the event `sequence`, which the ranking has just folded. In a unity that was `declared` to
         count results, the mark of the best or last result in a competition is kept instead."""
         competition_id = points.competition_id
-        if competition_id is not None and (points.deltas or points.results):
-            self.given.add(competition_id)
+        if isinstance(points, PointsAdded) and competition_id is not None and competition_id not in self.given:
+            self.given[competition_id] = FirstPoints(sequence, recorded_at)
         lines = [*[(False, delta) for delta in points.deltas], *[(True, result) for result in points.results]]
         self._count(sequence, competition_id, lines)
 
@@ -148,12 +160,15 @@ class CompetitionSums:
     def _take_points(self, recorded: Recorded, counts: WhatCounts) -> None:
         competition_id: CompetitionId | None = getattr(recorded.event, "competition_id", None)
         over_by = None if counts.now is None else counts.rule.by(counts.now)
-        lines = []
-        for line in counts.rule.of(recorded):
-            if competition_id is not None:
-                self.given.add(competition_id)
-            if over_by is None or line.expires_at is None or line.expires_at > over_by:
-                lines.append((line.is_result, line.delta))
+        if competition_id is not None and competition_id not in self.given:
+            gave = counts.rule.voiding(competition_id, voided=False).of(recorded)
+            if next(gave, None) is not None:
+                self.given[competition_id] = FirstPoints(recorded.sequence, recorded.recorded_at)
+        lines = [
+            (line.is_result, line.delta)
+            for line in counts.rule.of(recorded)
+            if over_by is None or line.expires_at is None or line.expires_at > over_by
+        ]
         self._count(recorded.sequence, competition_id, lines)
 
     def _count(

@@ -5,6 +5,7 @@ Pure.
 
 from collections.abc import Collection, Generator, Iterable
 from collections.abc import Sequence as Items
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
 
@@ -26,6 +27,7 @@ from projections.columns.enrolment import Enrolment
 _STEP_LINES: Final = 500
 _UNKNOWN: Final = Sequence(0)
 """The sequence of an event that was not appended."""
+_ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Move(Struct, frozen=True):
@@ -162,7 +164,7 @@ class ForeseenCounts(Counted):
     ) -> None:
         added = CompetitionSums(reached_first(after.criteria))
         its = [one for one in decided if isinstance(one, events.PointsReversed) and one.ranking_id == ranking_id]
-        is_followed = all(count_in(added, _UNKNOWN, one, expires=after.expires) for one in its)
+        is_followed = all(count_in(added, _UNKNOWN, _ANY_TIME, one, expires=after.expires) for one in its)
         super().__init__(board, after, added)
         self.lacks_sums = needs_sums(after) and not is_followed
         self._before = before

@@ -81,7 +81,7 @@ async def folded_sums_then(
         await past.time_slices.each(lambda one: sums.take(one, counts), counted)
     async for events in past.chunks_read_ahead(tournament_id, settled, sequence):
         points = [
-            (one.sequence, one.event)
+            (one.sequence, one.recorded_at, one.event)
             for one in events
             if isinstance(one.event, Points) and one.event.ranking_id == ranking_id
         ]

@@ -411,7 +411,12 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "events, for movement by date",
                 f"{board_table.MOVED_BY_DATE_EVENTS_MAX:,}",
-                "movement since before the last recorded competition",
+                "movement since before the last competition was recorded",
+            ),
+            (
+                "competitions of the same time, for what they gave together",
+                f"{board_table.GAINED_TOGETHER_MAX}",
+                "that of the last one",
             ),
             ("sums of competitions, for a page's recent results", f"{board_table.FORM_SUMS_SHOWN_MAX:,}", "not shown"),
             (

@@ -25,6 +25,7 @@ from tests.histories import SummedBoard, copied, counted_of, fold_events, unhurr
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
+    NOW,
     RANKING,
     STEP_SECONDS_MAX,
     UNITIES,
@@ -329,7 +330,7 @@ def test_what_is_kept_of_a_classification_is_no_work_for_the_garbage_collector()
         for competition_id in map(CompetitionId, (5_000, 5_001)):
             deltas = (Delta(competitor_id, unity_id, number),)
             given = events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=competition_id)
-            sums.count(Sequence(1), given)
+            sums.count(Sequence(1), NOW, given)
     group = finished(classified(Counted(board, board.rankings[RANKING], sums), criteria, crowd))
     gc.collect()
     assert len(gc.get_objects()) - before < 100

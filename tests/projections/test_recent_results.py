@@ -64,6 +64,6 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
             for recorded in log[moment:]:
                 fold(board, Revisions(), recorded)
                 if isinstance(recorded.event, events.Points) and recorded.event.ranking_id == ranking_id:
-                    count_in(sums, recorded.sequence, recorded.event, expires=False)
+                    count_in(sums, recorded.sequence, recorded.recorded_at, recorded.event, expires=False)
             forms.look_at(forms.competitions)
             assert {c: forms.of(c) for c in everybody} == {c: whole.get(c, [])[-last:] for c in everybody}

@@ -103,7 +103,7 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
                     if isinstance(event, PointsAdded) and event.competition_id not in voided:
                         gone = struck.get(event.competition_id, ())
                         deltas = tuple([one for one in event.deltas if one.competitor_id not in gone])
-                        sums.count(Sequence(1), msgspec.structs.replace(event, deltas=deltas))
+                        sums.count(Sequence(1), on, msgspec.structs.replace(event, deltas=deltas))
                 at = then.board, then.sequence, then.clock
                 read = await folds.sums_then(past, tournament_id, ranking_id, *at)
                 for unity_id in ranking.unities:

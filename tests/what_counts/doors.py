@@ -209,8 +209,8 @@ class Doors:
         told, shown = answer.json, answer.json["competitions"]
         lines = {int(one["competitor_id"]): (one["position"], _number(one["values"][0])) for one in told["lines"]}
         self._compare_classified("board", lines, ranking, moment)
-        latest = shown["latest"] and int(shown["latest"]["id"])
-        self._compare("latest", latest, self._model.latest(ranking, moment), moment)
+        for part, one in ("latest", self._model.latest(ranking, moment)), ("late", self._model.late(ranking, moment)):
+            self._compare(part, shown[part] and int(shown[part]["id"]), one, moment)
         for part, expected in (
             ("results", self._model.gave(ranking, moment)),
             ("fixtures", self._model.fixtures(ranking, self.tournament.hidden, moment)),

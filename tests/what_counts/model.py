@@ -189,10 +189,10 @@ class Model:
     # ── Competitions on a page ──────────────────────────────────────────────────────────────────────────
 
     def gave(self, ranking: int, moment: Moment) -> list[int]:
-        """The competitions that gave points in a ranking, the latest dates first."""
-        state = self.state(moment.upto)
-        gave = {one.competition for one in self.given(state, moment.on) if one.ranking == ranking}
-        return self._by_date(state, (one for one in gave if one is not None))[::-1]
+        """The competitions that gave points in a ranking, the latest first."""
+        state, first = self.state(moment.upto), self._first_lines(ranking, moment)
+        numbers = list(state.competitions)
+        return sorted(first, key=lambda one: (state.took_place(first[one]), numbers.index(one)), reverse=True)
 
     def fixtures(self, ranking: int, hidden: Iterable[int], moment: Moment) -> list[int]:
         """The competitions that may yet give points in a ranking, the next first."""
@@ -217,23 +217,43 @@ class Model:
         return sorted(competitions, key=lambda one: (state.competitions[one].began, numbers.index(one)))
 
     def latest(self, ranking: int, moment: Moment) -> int | None:
-        """The competition that gave points last: by the log, or by the dates if what had taken place is asked for."""
-        state = self.state(moment.upto)
-        given = [one for one in self.given(state, moment.on) if one.ranking == ranking and one.competition is not None]
-        if moment.on is None:
-            return given[-1].competition if given else None
-        return next((one for one in self.gave(ranking, moment) if state.competitions[one].date), None)
+        """The competition that took place last; the one that gave points last, if none has a date and no time is asked
+        for."""
+        state, first = self.state(moment.upto), self._first_lines(ranking, moment)
+        if self._is_dated(state, first, moment):
+            return max(first, key=lambda one: (state.took_place(first[one]), first[one].sequence), default=None)
+        its = [one.competition for one in self.given(state, moment.on) if one.ranking == ranking]
+        return next((one for one in reversed(its) if one is not None), None)
+
+    def late(self, ranking: int, moment: Moment) -> int | None:
+        """The competition that was entered last, if one that took place later had been entered before."""
+        state, first = self.state(moment.upto), self._first_lines(ranking, moment)
+        last = max(first, key=lambda one: first[one].sequence, default=None)
+        if last is None or (date := state.competitions[last].date) is None:
+            return None
+        return last if any(state.took_place(line) > date for line in first.values()) else None
 
     def before_latest(self, ranking: int, moment: Moment) -> tuple[int, datetime | None] | None:
         """The event after which, and the time by which, the table is the one before the latest competition."""
         latest, state = self.latest(ranking, moment), self.state(moment.upto)
         if latest is None:
             return None
-        if state.competitions[latest].date is not None:
-            dates = [d for one in self.gave(ranking, moment) if (d := state.competitions[one].date) is not None]
-            return moment.upto, max(dates) - timedelta(microseconds=1)
-        first = next(one for one in self.given(state, moment.on) if (one.ranking, one.competition) == (ranking, latest))
-        return first.sequence - 1, None
+        first = self._first_lines(ranking, moment)
+        if self._is_dated(state, first, moment):
+            return moment.upto, state.took_place(first[latest]) - timedelta(microseconds=1)
+        return first[latest].sequence - 1, None
+
+    def _first_lines(self, ranking: int, moment: Moment) -> dict[int, Line]:
+        """Of each competition that gave points."""
+        first: dict[int, Line] = {}
+        for line in self.given(self.state(moment.upto), moment.on):
+            if line.ranking == ranking and line.competition is not None:
+                first.setdefault(line.competition, line)
+        return first
+
+    def _is_dated(self, state: State, competitions: Iterable[int], moment: Moment) -> bool:
+        """Whether a page shows the world's clock."""
+        return moment.on is not None or any(state.competitions[one].date for one in competitions)
 
 
 def placed(totals: Mapping[int, int | None], *, descending: bool = True) -> Standings:

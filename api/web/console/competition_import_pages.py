@@ -84,7 +84,7 @@ def competitions_look(
     rows: list[list[Child]] = []
     for played in [one.played for one in new[:ROWS_SHOWN]]:
         who = _few([isolated(names.competitor(c).name) for c in played.participants], BETWEEN)
-        row: list[Child] = [who, venue.words.time_element(played.started_at), _score(played.result)]
+        row: list[Child] = [who, venue.words.when_element(played.started_at), _score(played.result)]
         for unity in used:
             gained = {delta.competitor_id: delta.amount for delta in played.deltas if delta.unity_id == unity}
             row.append(_gained([gained.get(c) for c in played.participants], unities[unity][1]))

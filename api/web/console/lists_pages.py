@@ -94,7 +94,7 @@ def _competition(
     row: list[Child] = [
         joined((what, voided, struck)),
         found.group_id,
-        venue.words.time_element(found.started_at),
+        venue.words.when_element(found.started_at),
         _result(names, found.result, found.winner_id),
     ]
     if viewer.may(Scope.WRITE):

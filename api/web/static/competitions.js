@@ -1,7 +1,7 @@
 // The last result above the table, results and fixtures below it, as competitions.py writes them.
 
 import { html, nothing, render } from "./lit-html/lit-html.js";
-import { localText, readNumber, timeText, word } from "./words.js";
+import { dateText, readNumber, whenText, word } from "./words.js";
 
 const SIDES_LONG = 60; // characters, as in the service
 
@@ -11,7 +11,11 @@ const written = new Set(); // parts whose first content came with the page
 
 /** Shows the competitions of table.json. */
 export function showCompetitions(told) {
-  show(latest, told.latest, () => html`<strong>${word("latest")}</strong> ${text(told.latest)}`);
+  show(latest, told.latest, () => [
+    titled(word("latest"), told.latest),
+    told.latest.entered_late ? where(told.latest) : nothing,
+    told.late ? latePart(told.late) : nothing,
+  ]);
   const characters = told.latest?.sides.reduce((sum, { name }) => sum + name.length, 0);
   latest?.classList.toggle("long", characters > SIDES_LONG);
   show(section, told.results.length || told.fixtures.length, () => [
@@ -26,6 +30,14 @@ function show(part, some, content) {
   written.add(part);
   part.hidden = !some;
   render(some ? content() : nothing, part);
+}
+
+function latePart(one) {
+  return html`<span class="late">${titled(word("late"), one)}${where({ ...one, entered_late: null })}</span>`;
+}
+
+function titled(title, one) {
+  return html`<strong>${title}</strong> ${text(one)}`;
 }
 
 function list(title, competitions) {
@@ -54,8 +66,11 @@ function apart(parts) {
   return parts.map((part, number) => (number ? html`, ${part}` : part));
 }
 
-function where({ started_at, location }) {
-  const date = new Date(started_at);
-  const place = location ? html`, <bdi>${location}</bdi>` : nothing;
-  return html`<span class="where"><time datetime=${started_at}>${timeText(date)}${localText(date)}</time>${place}</span>`;
+function where({ took_place, location, entered_late }) {
+  const said = [
+    took_place && html`<time datetime=${took_place}>${whenText(new Date(took_place))}</time>`,
+    location && html`<bdi>${location}</bdi>`,
+    entered_late && word("entered_late", { day: dateText(new Date(entered_late)) }),
+  ];
+  return html`<span class="where">${apart(said.filter(Boolean))}</span>`;
 }

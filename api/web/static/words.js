@@ -7,7 +7,7 @@ const LOCALE = language === "en" ? "en-GB" : language;
 const zone = known(document.body.dataset.zone ?? "UTC"); // of the tournament
 const CLOCK = new Intl.DateTimeFormat("en-GB", {
   ...{ timeZone: zone, year: "numeric", month: "numeric", day: "numeric" },
-  ...{ hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "longOffset" },
+  ...{ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "longOffset" },
 });
 const SHORT_DAY = new Intl.DateTimeFormat(LOCALE, { timeZone: zone, day: "numeric", month: "short", year: "numeric" });
 const LOCAL_DAY = new Intl.DateTimeFormat(LOCALE, { day: "numeric", month: "long" });
@@ -79,6 +79,14 @@ export function localText(date) {
   const clock = `${two(date.getHours())}:${two(date.getMinutes())}`;
   if (sameDay && clock === `${hour}:${minute}`) return "";
   return ` (${word("local_time", { clock: sameDay ? clock : `${LOCAL_DAY.format(date)}, ${clock}` })})`;
+}
+
+/** When something took place: the day alone for its first and its last second, which stand for a day without a time;
+ * otherwise the moment, also by the reader's clock. */
+export function whenText(date) {
+  const { hour, minute, second } = partsOf(date);
+  if (["000000", "235959"].includes(hour + minute + second)) return dateText(date);
+  return timeText(date) + localText(date);
 }
 
 /** A day in that zone. */

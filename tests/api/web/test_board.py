@@ -131,11 +131,10 @@ async def test_a_voided_competition_is_not_the_last_one(championship: Championsh
         await submit(championship, UnvoidCompetition(competition_id=last))
 
 
-async def test_movement_of_now_is_since_before_the_last_date_whenever_results_were_recorded(
+async def test_what_took_place_last_is_the_latest_and_what_was_entered_late_says_so(
     championship: Championship,
 ) -> None:
-    """A match of February is recorded last. It is the latest result, and moves nobody: it counted before the last
-    date, too."""
+    """A match of February is recorded last. It moves nobody: it counted before the last date, too."""
     desk, teams = championship.service.desk, championship.teams
     late = CompetitionId(await desk.new_id())
     sides, day = (teams["Wales"], teams["Italy"]), datetime(2024, 2, 20, tzinfo=UTC)
@@ -145,13 +144,34 @@ async def test_movement_of_now_is_since_before_the_last_date_whenever_results_we
         table = (await championship.get(below)).json
         moved = {line["name"]: line["moved"] for line in table["lines"]}
         assert moved == {"Ireland": 0, "France": 3, "England": 0, "Scotland": -2, "Wales": -1, "Italy": 0}
+        assert {line["name"]: line["gained"] for line in table["lines"] if line["gained"]} == {
+            "France": "+4",
+            "England": "+2",
+        }
         assert table["since_on"] == "2024-03-16T19:59:59.999999Z"
-    assert (await championship.get("/table.json")).json["competitions"]["latest"]["id"] == str(late)
+        assert table["last"]["date"] == "2024-03-16T20:00:00Z"
+        shown = table["competitions"]
+        assert (shown["latest"]["result"], shown["late"]["id"]) == ("33-31", str(late))
+        assert shown["latest"]["entered_late"] is None
+        assert shown["late"]["entered_late"] == (await championship.get("/table.json")).json["recorded_at"]
+    today = ENGLISH.day(datetime.now(UTC))
+    for below in ("", "/tv"):
+        said = latest_of(await page_of(championship, below))
+        assert said.startswith("Latest France 33-31 England France +4, England +2 Entered late Wales – Italy Wales +8")  # noqa: RUF001
+        assert said.endswith(" Wales +8 20 February 2024")
+    explained = await page_of(championship, f"/competitors/{teams['Wales']}")
+    assert explained.count("entered late") == 1
+    day = '<time datetime="2024-02-20">20 February 2024</time>'
+    assert f'{day}<span class="late">entered late, on {today}</span></td>' in explained
     csv_rows = list(csv.DictReader(io.StringIO((await championship.get("/table.csv")).body.decode())))
     assert {row["competitor"]: int(row["moved"]) for row in csv_rows} == moved
     end = championship.live.head.sequence
     published = (await championship.get(f"/table.json?at={end}")).json  # as the log has it
     assert {line["name"]: line["moved"] for line in published["lines"]}["Wales"] == 1
+    assert {line["name"]: line["gained"] for line in published["lines"] if line["gained"]} == {"Wales": "+8"}
+    assert (published["competitions"]["latest"]["id"], published["competitions"]["late"]) == (str(late), None)
+    said = latest_of(await page_of(championship, f"?at={end}"))
+    assert said == f"Latest Wales – Italy Wales +8 20 February 2024 , entered late, on {today}"  # noqa: RUF001
 
 
 @pytest.mark.parametrize("change", ["void", "strike", "undo"])
@@ -587,6 +607,13 @@ async def test_a_ranking_of_too_many_is_not_searched(championship: Championship,
 # ── Competitions ────────────────────────────────────────────────────────────────────────────────────────
 
 
+def latest_of(page: str) -> str:
+    """The words above the table."""
+    latest = re.search(r'<p id="latest".*?</p>', page)
+    assert latest
+    return " ".join(re.sub(r"<[^>]*>", " ", latest[0]).split())
+
+
 def competitions_of(page: str, title: str) -> list[str]:
     """The words of each competition of a list."""
     part = re.search(rf"<h2>{title}</h2><ol>(.*?)</ol>", page)
@@ -596,11 +623,8 @@ def competitions_of(page: str, title: str) -> list[str]:
 
 async def test_the_last_result_is_seen_first_and_marks_its_lines(championship: Championship) -> None:
     page = await page_of(championship)
-    latest = re.search(r'<p id="latest".*?</p>', page)
-    assert latest
-    assert page.index('id="latest"') < page.index("<table>" if "<table>" in page else "<table")
-    words = " ".join(re.sub(r"<[^>]*>", " ", latest[0]).split())
-    assert words == "Latest France 33-31 England France +4, England +2"
+    assert latest_of(page) == "Latest France 33-31 England France +4, England +2"
+    assert page.index('id="latest"') < page.index("<table")
     lines = (await championship.get("/table.json")).json["lines"]
     assert {line["name"]: line["gained"] for line in lines if line["gained"]} == {"France": "+4", "England": "+2"}
     results = competitions_of(page, "Results")
@@ -612,9 +636,15 @@ async def test_the_last_result_is_seen_first_and_marks_its_lines(championship: C
 def test_a_performance_that_is_what_was_given_is_said_once() -> None:
     sides = [SideShape("1", "Ann", False, "9.81", "9.81"), SideShape("2", "Bob", False, "+8", "9.9")]
     race = ShownCompetitionShape(
-        id="3", started_at=datetime(2025, 2, 2, tzinfo=UTC), location="", result=None, sides=sides, others=1
+        id="3",
+        took_place=datetime(2025, 2, 2, tzinfo=UTC),
+        entered_late=None,
+        location="",
+        result=None,
+        sides=sides,
+        others=1,
     )
-    page = str(latest_part(ENGLISH, ShownCompetitionsShape(latest=race, results=[], fixtures=[])))
+    page = str(latest_part(ENGLISH, ShownCompetitionsShape(latest=race, late=None, results=[], fixtures=[])))
     assert " ".join(re.sub(r"<[^>]*>", " ", page).split()) == "Latest Ann 9.81, Bob 9.9, and 1 more Bob +8"
 
 
@@ -626,7 +656,7 @@ async def test_a_competition_is_a_fixture_until_it_gives_points(championship: Ch
     await submit(championship, AddCompetition(competition_id=final, group_id=2, participants=sides, started_at=later))
     earlier = later - timedelta(days=1)
     await submit(championship, AddCompetition(competition_id=cup, group_id=1, participants=sides, started_at=earlier))
-    expected = ["Wales – Italy 1 February 2025, 00:00 UTC", "Wales – Italy 2 February 2025, 00:00 UTC"]  # noqa: RUF001
+    expected = ["Wales – Italy 1 February 2025", "Wales – Italy 2 February 2025"]  # noqa: RUF001
     assert competitions_of(await page_of(championship), "Fixtures") == expected
     await championship.give("Wales", 4, cup)
     page = await page_of(championship)
@@ -653,7 +683,7 @@ async def test_what_gave_points_in_another_ranking_has_taken_place_and_is_no_fix
     sides, day = (teams["Wales"], teams["Italy"]), datetime(2025, 2, 1, tzinfo=UTC)
     for one, date in ((match, day), (final, day + timedelta(days=30))):
         await submit(championship, AddCompetition(competition_id=one, group_id=1, participants=sides, started_at=date))
-    expected = ["Wales – Italy 1 February 2025, 00:00 UTC", "Wales – Italy 3 March 2025, 00:00 UTC"]  # noqa: RUF001
+    expected = ["Wales – Italy 1 February 2025", "Wales – Italy 3 March 2025"]  # noqa: RUF001
     address = f"?ranking={championship.ranking_id}"
     assert competitions_of(await page_of(championship, address), "Fixtures") == expected
 

@@ -4,6 +4,7 @@ import gc
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime, timedelta
 from html import unescape
 from typing import Any, Final
 
@@ -13,9 +14,11 @@ from playwright.async_api import Browser, ConsoleMessage, Page, expect
 
 from api.stream import followers
 from api.web.page import number_text
+from api.web.words import Words
 from engine.domain.commands import (
     AddCompetition,
     ChangeParticipants,
+    ChangePresentation,
     ChangePublication,
     ChangeRankingInformation,
     ChangeUnity,
@@ -27,6 +30,7 @@ from engine.domain.commands import (
 from engine.domain.events import Criterion
 from engine.domain.notation import DECIMALS_MAX, Notation
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, UnityId
+from projections.answers.zones import zone_of
 from tests.api.streams import counted
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
@@ -499,6 +503,27 @@ async def test_the_browser_writes_numbers_as_the_service_does(visit: Begin) -> N
         cases,
     )
     assert written == [number_text(int(number), Notation(**notation)) for number, notation in cases]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
+async def test_the_browser_writes_times_as_the_service_does(
+    visit: Begin, championship: Championship, zone: str
+) -> None:
+    """A day without a time as a day. The reader's clock is in the same zone."""
+    changed = ChangePresentation(zone=zone)
+    await championship.service.desk.submit(championship.live, changed, actor=OPERATOR)
+    draw, days = random.Random(7), [datetime(2024, month, 1, tzinfo=zone_of(zone)) for month in (1, 3, 7, 11)]
+    cases = [day + timedelta(seconds=seconds) for day in days for seconds in (-1, 0, 1, 59, draw.randrange(86_400))]
+    page = await (await visit(timezone_id=zone)).go()
+    written = await page.evaluate(
+        """async (cases) => {
+          const words = document.querySelector("script[src]").src.replace("board.js", "words.js");
+          const { whenText } = await import(words);
+          return cases.map((moment) => whenText(new Date(moment)));
+        }""",
+        [case.isoformat() for case in cases],
+    )
+    assert written == [Words("en", zone).when(case) for case in cases]
 
 
 async def test_the_browser_folds_as_the_service_does(visit: Begin, championship: Championship) -> None:

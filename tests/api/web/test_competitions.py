@@ -83,8 +83,44 @@ async def test_the_last_date_is_that_of_a_competition_in_which_only_the_ninth_pa
     january = await cup.add("2001-01-01 12:00:00", *cup.ids[:9])
     for competition, who in (january, cup.ids[0]), (march, cup.ids[8]), (january, cup.ids[1]):
         await cup.give(competition, who, 3)
-    assert await cup.shown() == (january, [march, january], [])
+    assert await cup.shown() == (march, [march, january], [])
     assert (await cup.table())["since_on"] == "2001-03-01T11:59:59.999999Z"
+    assert (await cup.table())["competitions"]["late"] is None  # January had points before March
+
+
+async def test_a_competition_without_a_date_took_place_when_its_points_were_recorded(cup: Cup) -> None:
+    """A fixture without a date shows none. Compared is the table before the last one, with what was entered since for
+    an earlier date."""
+    first, second, third = cup.ids[:3]
+    march, undated, coming = (
+        await cup.add("2001-03-01 00:00:00", first, second),
+        await cup.add(None),
+        await cup.add(None, first),
+    )
+    await cup.give(march, first, 3)
+    await cup.give(undated, second, 5)
+    january = await cup.add("2001-01-01 00:00:00", first, third)
+    await cup.give(january, third, 4)
+    assert await cup.shown() == (undated, [undated, march, january], [coming])
+    table = await cup.table()
+    shown = table["competitions"]
+    assert (shown["late"]["id"], shown["results"][2]["entered_late"] is not None) == (str(january), True)
+    assert (shown["results"][1]["entered_late"], shown["fixtures"][0]["took_place"]) == (None, None)
+    assert {line["name"]: line["moved"] for line in table["lines"][:3]} == {
+        "Number 2": 2,
+        "Number 3": -1,
+        "Number 1": -1,
+    }
+    assert (await cup.shown("&on=2001-12-31"))[0] == march
+
+
+async def test_what_competitions_of_the_same_time_gave_is_shown_together(cup: Cup) -> None:
+    january, *same = [await cup.add(f"2001-0{month}-01 12:00:00", *cup.ids[:2]) for month in (1, 2, 2)]
+    for points, (competition, who) in enumerate([(january, 0), (same[0], 1), (same[1], 2), (same[1], 1)], start=1):
+        await cup.give(competition, cup.ids[who], points)
+    lines = (await cup.table())["lines"]
+    assert {line["name"]: line["gained"] for line in lines if line["gained"]} == {"Number 2": "+6", "Number 3": "+3"}
+    assert (await cup.shown())[0] == same[1]
 
 
 async def test_points_for_a_competitor_who_takes_no_part_make_a_result(cup: Cup) -> None:

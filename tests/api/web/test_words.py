@@ -69,6 +69,22 @@ def test_a_time_is_written_in_the_zone_and_the_language(language: str, zone: str
     assert Words(language, zone).time(datetime(2024, 3, 1, 23, 5, tzinfo=UTC)) == text
 
 
+@pytest.mark.parametrize(
+    ("zone", "moment", "text"),
+    [
+        ("UTC", datetime(2024, 3, 1, tzinfo=UTC), "1 March 2024"),
+        ("UTC", datetime(2024, 3, 1, 23, 59, 59, 999_999, UTC), "1 March 2024"),
+        ("UTC", datetime(2024, 3, 1, 0, 0, 1, tzinfo=UTC), "1 March 2024, 00:00 UTC"),
+        ("Europe/Berlin", datetime(2024, 7, 1, 22, tzinfo=UTC), "2 July 2024"),
+        ("Europe/Berlin", datetime(2024, 7, 1, tzinfo=UTC), "1 July 2024, 02:00 UTC+2"),
+        ("America/New_York", datetime(2024, 7, 1, tzinfo=UTC), "30 June 2024, 20:00 UTC\N{MINUS SIGN}4"),
+    ],
+)
+def test_a_day_that_was_given_without_a_time_is_written_without_one(zone: str, moment: datetime, text: str) -> None:
+    assert Words("en", zone).when(moment) == text
+    assert text in str(Words("en", zone).when_element(moment))
+
+
 def test_numbers_have_the_point_of_the_language() -> None:
     assert Words("en").number(-1234550, Notation(decimals=2)) == "\N{MINUS SIGN}12\u202f345.50"
     assert Words("de").number(-1234550, Notation(decimals=2)) == "\N{MINUS SIGN}12\u202f345,50"
