@@ -32,11 +32,14 @@ CompetitorsFile = Annotated[
     Path, Parameter(help="A .csv or .ndjson file; - means standard input, in either format.", allow_leading_hyphen=True)
 ]
 CompetitionsFile = Annotated[Path, Parameter(help="A CSV file; - means standard input.", allow_leading_hyphen=True)]
+LeaveOut = Annotated[bool, Parameter(negative="", help="Leave out the columns that mean nothing here.")]
 _READERS: Final[dict[str, Reader]] = {".csv": read_csv, ".ndjson": read_ndjson}
 
 
-async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json = False, where: Where = HERE) -> None:
-    await _import(slug, lambda _: read_competitors(_read(file)), json=json, where=where)
+async def import_competitors(
+    slug: Slug, file: CompetitorsFile, /, *, leave_out: LeaveOut = False, json: Json = False, where: Where = HERE
+) -> None:
+    await _import(slug, lambda _: read_competitors(_read(file), leave_out=leave_out), json=json, where=where)
 
 
 def _read(file: Path) -> FileRows:
@@ -82,6 +85,7 @@ async def import_competitions(
     *,
     like: Literal["football", "chess"] | None = None,
     scoring: Annotated[ScoringTexts | None, Parameter(name="*")] = None,
+    leave_out: LeaveOut = False,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -95,7 +99,7 @@ async def import_competitions(
     def kind_of(names: Names) -> Competitions:
         ranking_id, usual = names.ranking(ranking), TEMPLATES[like].scoring if like else {}
         points = msgspec.convert({**usual, **(scoring or {})}, Scoring)
-        return read_competitions(read_csv(read_whole(file)), ranking_id, points)
+        return read_competitions(read_csv(read_whole(file)), ranking_id, points, leave_out=leave_out)
 
     await _import(slug, kind_of, json=json, where=where)
 
@@ -108,6 +112,8 @@ async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any]], *, json:
             kind = kind_of(Names(view.live.board))
             with progress("importing") as advance:
                 imported = await import_lines(desk, view.live, kind, actor=OPERATOR, stop=stop, progress=advance)
+    if kind.left_out:
+        printing.say(f"left out: {', '.join(map(repr, kind.left_out))}")
     if json:
         counted = {kind.done: imported.made, f"already_{kind.done}": imported.already, "ids": imported.ids}
         printing.json({"name": imported.name, **counted} if kind.named else counted)

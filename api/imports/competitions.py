@@ -17,8 +17,8 @@ import msgspec
 
 from api.desk.fingerprints import fingerprint
 from api.imports.kinds import FileKind, FileLine, Print
-from api.imports.played import NEEDED, Played, PlayedReader, PlayedRow, Scoring
-from api.imports.rows import FileRows, taken
+from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow, Scoring
+from api.imports.rows import FileRows, parted, taken
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.events import CompetitionAdded, CompetitionChanged, Event, Points, Recorded
@@ -97,16 +97,23 @@ def _print(what: str, same: dict[str, str], rest: dict[str, str]) -> Print:
 
 
 def read_competitions(
-    file: FileRows, ranking_id: RankingId, scoring: Scoring, lines_max: int = IMPORT_COMPETITIONS_MAX
+    file: FileRows,
+    ranking_id: RankingId,
+    scoring: Scoring,
+    lines_max: int = IMPORT_COMPETITIONS_MAX,
+    *,
+    leave_out: bool = False,
 ) -> "Competitions":
-    """Raises Unreadable, naming every wrong line."""
+    """`leave_out`: the columns that mean nothing. Raises Unreadable, naming every wrong line."""
     columns = file.columns or ()
-    if len(set(columns)) < len(columns) or not {*NEEDED} <= {*columns}:
+    own, _ = parted(columns, NEEDED + OPTIONAL)
+    if len(set(own)) < len(own) or not {*NEEDED} <= {*own}:
         raise Unreadable(
             "The first line must name the columns, each once: date, participants and score, then any of group, "
             "location, and unities of the ranking."
         )
-    return Competitions(ranking_id, scoring, columns, taken(file.rows, lines_max, dict[str, str]))
+    rows = taken(file.rows, lines_max, dict[str, str])
+    return Competitions(ranking_id, scoring, columns, rows, leave_out=leave_out)
 
 
 class Competitions(FileKind[CompetitionLine]):
@@ -116,14 +123,18 @@ class Competitions(FileKind[CompetitionLine]):
     named = True
     columns = {"result": "score", "participants_delta": "points", "competition_id": "competition"}  # noqa: RUF012
 
-    def __init__(self, ranking_id: RankingId, scoring: Scoring, columns: Items[str], rows: Items[PlayedRow]) -> None:
+    def __init__(
+        self, ranking_id: RankingId, scoring: Scoring, columns: Items[str], rows: Items[PlayedRow], *, leave_out: bool
+    ) -> None:
         super().__init__(rows)
+        self._leave_out = leave_out
         self._ranking_id = ranking_id
         self._scoring = scoring
         self._columns = columns
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
-        self.reader = PlayedReader(board, self._ranking_id, self._columns, self._scoring)
+        self.reader = PlayedReader(board, self._ranking_id, self._columns, self._scoring, leave_out=self._leave_out)
+        self.left_out = [*self.reader.left_out]
         yield
 
     def line(self, row: PlayedRow) -> Steps[CompetitionLine]:

@@ -14,8 +14,8 @@ from typing import Final
 from msgspec import Struct
 
 from api.desk.fingerprints import fingerprint
-from api.imports.kinds import FileKind, FileLine, Print
-from api.imports.rows import FileRow, FileRows, taken
+from api.imports.kinds import LEAVE_OUT, FileKind, FileLine, Print
+from api.imports.rows import FileRow, FileRows, only, parted, taken
 from api.interface.names import meant, typed
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Unacceptable, Unreadable
@@ -80,20 +80,27 @@ class CompetitorLine(FileLine):
         )
 
 
-def read_competitors(file: FileRows, lines_max: int = IMPORT_COMPETITORS_MAX) -> "Competitors":
-    """Raises Unreadable, naming every wrong line."""
-    columns, known = file.columns, CompetitorFields.__struct_fields__
-    if columns is not None and (columns[:1] != ("name",) or len(set(columns)) < len(columns) or {*columns} - {*known}):
+def read_competitors(
+    file: FileRows, lines_max: int = IMPORT_COMPETITORS_MAX, *, leave_out: bool = False
+) -> "Competitors":
+    """`leave_out`: the columns that mean nothing. Raises Unreadable, naming these, or every wrong line."""
+    known = CompetitorFields.__struct_fields__
+    own, others = parted(("name",) if file.columns is None else file.columns, known)
+    if own[:1] != ["name"] or len(set(own)) < len(own):
         raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
-    return Competitors(taken(file.rows, lines_max, CompetitorFields))
+    if others and not leave_out:
+        raise Unreadable(f"Competitors have no {', '.join(map(repr, others))}. {LEAVE_OUT}")
+    rows = only(known, file.rows) if leave_out else file.rows
+    return Competitors(taken(rows, lines_max, CompetitorFields), others)
 
 
 class Competitors(FileKind[CompetitorLine]):
     what = "competitor"
     done = "registered"
 
-    def __init__(self, rows: Items[FileRow[CompetitorFields]]) -> None:
+    def __init__(self, rows: Items[FileRow[CompetitorFields]], left_out: Items[str] = ()) -> None:
         super().__init__(rows)
+        self.left_out = left_out
         self._secret = b""
         self._others_max = 0
         self._of_file: dict[int, CompetitorLine] = {}

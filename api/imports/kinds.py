@@ -66,16 +66,21 @@ class FileLine(ABC):
 _Line = TypeVar("_Line", bound=FileLine)
 
 
+LEAVE_OUT: Final = "Correct their names, or leave them out (--leave-out)."
+"""What can be done about columns that mean nothing."""
+
+
 class FileKind(ABC, Generic[_Line]):
     """What the rows of a file mean. `what` a line makes, and the word for what is `done` then. `steps`: requests of a
     line at most. `named`: its imports have names, and can be undone. `columns`: the file's names for fields of
-    commands, if they differ."""
+    commands, if they differ. `left_out`: columns of the file that mean nothing."""
 
     what: ClassVar[str]
     done: ClassVar[str]
     steps: ClassVar[int] = 1
     named: ClassVar[bool] = False
     columns: ClassVar[Mapping[str, str]] = {}
+    left_out: Items[str] = ()
 
     def __init__(self, rows: Items[FileRow[Any]]) -> None:
         self.rows: Final = rows

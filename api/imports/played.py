@@ -19,7 +19,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.imports.rows import FileRow
+from api.imports.kinds import LEAVE_OUT
+from api.imports.rows import FileRow, parted
 from api.interface.fields import FieldMisread, begin_of_time, misread
 from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable
@@ -103,18 +104,25 @@ class Scoring(Struct, frozen=True, kw_only=True):
 
 class PlayedReader:
     """Reads rows for a ranking. Raises NotFound if there is no such ranking, and Unacceptable for a column or an option
-    that names no unity of it, or if two give points in the same unity."""
+    that names no unity of it, or if two give points in the same unity. `leave_out`: such columns are left out."""
 
-    def __init__(self, board: Board, ranking_id: RankingId, columns: Items[str], scoring: Scoring) -> None:
+    def __init__(
+        self, board: Board, ranking_id: RankingId, columns: Items[str], scoring: Scoring, *, leave_out: bool
+    ) -> None:
         self._names = Names(board)
         self._zone = zone_of(board.publication.presentation.zone)
         self._columns: dict[UnityId, str] = {}
         self._by_score: dict[UnityId, _Counting] = {}
         self.unities = unities = ranking_of(board, ranking_id).unities
         self._main = next(iter(unities.values())).name
-        for column in columns:
-            if column not in NEEDED + OPTIONAL:
+        self.left_out: dict[str, str] = {}  # columns, and why
+        for column in parted(columns, NEEDED + OPTIONAL)[1]:
+            try:
                 self._columns[self._new(ranking_id, column)] = column
+            except NotFound as error:
+                self.left_out[column] = error.message
+        if self.left_out and not leave_out:
+            raise Unacceptable(f"{' '.join(self.left_out.values())} {LEAVE_OUT}")
         named: list[tuple[str | None, _Rule]] = [
             (scoring.goal_difference, lambda scored, conceded: scored - conceded),
             (scoring.goals_for, lambda scored, _: scored),
@@ -126,17 +134,17 @@ class PlayedReader:
         ]
         for unity, points in named:
             if unity is not None:
-                unity_id = self._new(ranking_id, unity)
+                try:
+                    unity_id = self._new(ranking_id, unity)
+                except NotFound as error:
+                    raise Unacceptable(error.message) from error
                 self._by_score[unity_id] = partial(_counted_in, unities[unity_id], points)
         main = next(iter(unities))
         if main not in self._columns and main not in self._by_score:
             self._by_score[main] = scoring.result_points(unities[main].notation)
 
     def _new(self, ranking_id: RankingId, text: str) -> UnityId:
-        try:
-            unity_id = self._names.unity(ranking_id, text)
-        except NotFound as error:
-            raise Unacceptable(error.message) from error
+        unity_id = self._names.unity(ranking_id, text)
         if unity_id in self._columns or unity_id in self._by_score:
             raise Unacceptable(f"Two columns or options give points in the unity {text!r}; leave one out.")
         return unity_id

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -89,6 +89,24 @@ def _text(content: bytes) -> str:
 
 def _fault(number: int, message: str) -> Fault:
     return Fault(f"line {number}", message)
+
+
+def parted(columns: Iterable[str], known: Collection[str]) -> tuple[list[str], list[str]]:
+    """The columns that are `known`, and the others."""
+    own: list[str] = []
+    others: list[str] = []
+    for column in columns:
+        (own if column in known else others).append(column)
+    return own, others
+
+
+def only(known: Collection[str], rows: Iterable[RowRead]) -> Iterator[RowRead]:
+    """The rows without the fields of other columns."""
+    for row in rows:
+        if isinstance(row, Fault):
+            yield row
+        else:
+            yield FileRow(row.number, {column: row.fields[column] for column in row.fields if column in known})
 
 
 def taken(rows: Iterable[RowRead], most: int, kind: type[_F]) -> list[FileRow[_F]]:

@@ -13,7 +13,7 @@ from api.interface.competition_names import BETWEEN
 from api.interface.direction import isolated
 from api.interface.fields import SHORT, Field
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
-from api.web.console.import_page import ROWS_SHOWN, Look, Offer
+from api.web.console.import_page import LEAVE_OUT, ROWS_SHOWN, Look, Offer
 from api.web.console.inputs import Filling, Option, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text
@@ -68,8 +68,8 @@ def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, notation:
         about="The first line is date,participants,score, then any of group, location, and names of unities with "
         "points. Participants are separated by |. Dates are in the zone of the tournament. "
         f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
-        inputs=joined([inputs((_LIKE,), chosen), *points]),
-        fields=("like", *_POINTS),
+        inputs=joined([inputs((_LIKE,), chosen), *points, inputs((LEAVE_OUT,), filling)]),
+        fields=("like", *_POINTS, LEAVE_OUT.name),
     )
 
 

@@ -35,6 +35,7 @@ from api.web.console.import_page import (
     competitors_look,
     competitors_offer,
     import_page,
+    leaves_out,
     look_page,
 )
 from api.web.console.inputs import KEY, Filling, new_key
@@ -100,6 +101,7 @@ class ImportHandlers(ABC, Generic[_Line]):
                         new=len(new),
                         already=len(importer.lines) - len(new),
                         done=kind.done,
+                        left_out=kind.left_out,
                     )
                 self._console.desk.refuse_late(view.live.tournament_id)
                 await importer.submit(viewer.token.token_id, _to_nobody)
@@ -114,10 +116,10 @@ class CompetitorImports(ImportHandlers[CompetitorLine]):
     then = "/competitors"
 
     def _offer(self, view: View, venue: Venue, incoming: IncomingRequest, filling: Filling) -> Offer:
-        return competitors_offer(venue)
+        return competitors_offer(venue, filling)
 
     def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> Competitors:
-        return read_competitors(file, ITEMS_MAX)
+        return read_competitors(file, ITEMS_MAX, leave_out=leaves_out(form))
 
     def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitorLine]) -> Look:
         return competitors_look(view.names, new)
@@ -134,7 +136,10 @@ class CompetitionImports(ImportHandlers[CompetitionLine]):
         return competitions_offer(venue, ranking_id, ranking.name, notation, filling)
 
     def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> Competitions:
-        return read_competitions(file, _ranking_id(incoming), scoring_of(form), PASTED_COMPETITIONS_MAX)
+        scoring = scoring_of(form)
+        return read_competitions(
+            file, _ranking_id(incoming), scoring, PASTED_COMPETITIONS_MAX, leave_out=leaves_out(form)
+        )
 
     def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitionLine]) -> Look:
         ranking = ranking_of(view.live.board, _ranking_id(incoming))

@@ -1,14 +1,16 @@
 """The pages for importing from CSV: the text, its effects, and the form that imports it; and what they say of
 competitors. Pure."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
 from msgspec import Struct
 
 from api.imports.competitors import CompetitorLine
+from api.interface.fields import BOOLEAN, Field
 from api.web.console.frame import Venue, Viewer, console_page, data_table
-from api.web.console.inputs import Filling, complaint, form
+from api.web.console.inputs import Filling, complaint, form, inputs
 from api.web.html import Child, Html, element, joined
 from api.web.page import number_text
 from engine.domain.terms import ITEMS_MAX
@@ -18,6 +20,7 @@ CSV: Final = "csv"
 """The field that has the text."""
 STEP: Final = "step"
 """The hidden field that is set once the effects were seen."""
+LEAVE_OUT: Final = Field("leave_out", BOOLEAN, "whether columns that mean nothing here are left out")
 ROWS_SHOWN: Final = 200
 """Lines whose effects are shown."""
 
@@ -81,10 +84,19 @@ def _csv_input(offer: Offer, filling: Filling) -> Html:
 
 
 def look_page(
-    viewer: Viewer, venue: Venue, offer: Offer, look: Look, filling: Filling, *, new: int, already: int, done: str
+    viewer: Viewer,
+    venue: Venue,
+    offer: Offer,
+    look: Look,
+    filling: Filling,
+    *,
+    new: int,
+    already: int,
+    done: str,
+    left_out: Items[str],
 ) -> bytes:
-    """The effects of the text, and the button that imports it: `new` lines, apart from those that were `done`
-    already."""
+    """The effects of the text, and the button that imports it: `new` lines, apart from those that were `done` already.
+    `left_out`: columns."""
     rest = new - len(look.rows)
     carried = [hidden(name, filling.given.get(name, "")) for name in (CSV, *offer.fields)]
     button = f"{look.button} {number_text(new)}"
@@ -93,6 +105,7 @@ def look_page(
         offer.title,
         element("p", f"{number_text(new)} would be {done}. Nothing is recorded yet.", class_="subject"),
         element("p", f"{number_text(already)} in the text are already {done}.") if already else None,
+        element("p", f"Left out: {', '.join(left_out)}.") if left_out else None,
         element("p", look.warning, class_="warning") if look.warning else None,
         data_table(look.caption, look.heads, look.rows) if look.rows else None,
         element("p", f"{number_text(rest)} more are not shown here.") if rest else None,
@@ -107,7 +120,12 @@ def hidden(name: str, value: str) -> Html:
     return element("input", type="hidden", name=name, value=value)
 
 
-def competitors_offer(venue: Venue) -> Offer:
+def leaves_out(given: Mapping[str, str]) -> bool:
+    """Whether the fields of the form say that columns are left out."""
+    return given.get(LEAVE_OUT.name) == "true"
+
+
+def competitors_offer(venue: Venue, filling: Filling) -> Offer:
     return Offer(
         title="Import competitors",
         address=venue.address("/competitors/import"),
@@ -115,6 +133,8 @@ def competitors_offer(venue: Venue) -> Offer:
         label="Competitors, as CSV",
         about="The first line is name, or name,tags,color,parent. Tags are separated by |; a parent is the name of a "
         f"competitor. Up to {number_text(ITEMS_MAX)} lines.",
+        inputs=inputs((LEAVE_OUT,), filling),
+        fields=(LEAVE_OUT.name,),
     )
 
 

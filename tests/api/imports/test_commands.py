@@ -118,6 +118,18 @@ async def test_it_is_said_how_many_were_registered_and_with_json_also_their_ids(
     assert (third.json, third.err) == ({"registered": 0, "already_registered": 3, "ids": [ids[0], cid, ids[1]]}, "")
 
 
+async def test_columns_that_mean_nothing_are_left_out_if_an_option_says_so(
+    tallybook: Tallybook, dsn: str, tmp_path: Path
+) -> None:
+    slug = await tallybook.done("tournament", "create", "Cup")
+    (file := tmp_path / "some.csv").write_text("name,born\nAnn,2001\n")
+    command = ["competitor", "import", slug, str(file), "--database-url", dsn]
+    assert said(*command) == Said(
+        1, "", "Competitors have no 'born'. Correct their names, or leave them out (--leave-out).\n"
+    )
+    assert said(*command, "--leave-out") == Said(0, "", "left out: 'born'\n1 competitor registered\n")
+
+
 @pytest.mark.parametrize("content", ["name;tags\nAnn;a\nBob;\n", '\n{"name":"Ann","tags":"a"}\n{"name":"Bob"}\n'])
 async def test_standard_input_may_have_either_form(tallybook: Tallybook, tmp_path: Path, content: str) -> None:
     slug = await tallybook.done("tournament", "create", "Cup")

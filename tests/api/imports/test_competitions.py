@@ -33,14 +33,16 @@ class Import(Importing, League):
         self.tallybook = tallybook
         self.slug = slug
 
-    async def faults(self, content: str, **how: str) -> list[str]:
+    async def faults(self, content: str, **how: Any) -> list[str]:
         first, *faults = await self.refused(content, **how)
         assert NOTHING.fullmatch(first)
         return faults
 
 
-def _read(content: bytes, names: Names, ranking: str = "Table", **scoring: str) -> Competitions:
-    return read_competitions(read_csv(content), names.ranking(ranking), Scoring(**scoring))
+def _read(
+    content: bytes, names: Names, ranking: str = "Table", leave_out: bool = False, **scoring: str
+) -> Competitions:
+    return read_competitions(read_csv(content), names.ranking(ranking), Scoring(**scoring), leave_out=leave_out)
 
 
 @pytest.fixture
@@ -354,6 +356,19 @@ async def test_points_in_a_column_are_one_for_each(imported: Import, points: str
 )
 async def test_a_file_that_is_none_is_refused(imported: Import, content: str, reason: str) -> None:
     assert reason in (await imported.refused(content))[0]
+
+
+async def test_columns_that_are_no_unities_are_named_and_left_out_on_a_yes(imported: Import) -> None:
+    content = "date;participants;referee;score;goal for;\n2024-03-01;Ajax|Brest;Ann;2:1;x;\n"
+    (reason,) = await imported.refused(content)
+    assert re.sub("[0-9]+", "1", reason) == (
+        "Ranking 1 has no unity 'referee'. Ranking 1 has no unity 'goal for'. Similar: 'goals for', 'goal difference'. "
+        "Correct their names, or leave them out (--leave-out)."
+    )
+    assert await imported.counts(content, leave_out=True) == (1, 0)
+    assert await imported.counts("date,participants,score\n2024-03-01,Ajax|Brest,2:1\n") == (0, 1)
+    (reason,) = await imported.refused(content, leave_out=True, goals_for="goal for")
+    assert "has no unity 'goal for'." in reason
 
 
 @pytest.mark.parametrize(

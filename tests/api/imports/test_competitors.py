@@ -81,8 +81,8 @@ class Import(Importing):
             return [(c.name, c.tags, c.color) for c in live.board.competitors.values()]
 
 
-def _read(content: bytes, _: Names, form: Reader = read_csv) -> Competitors:
-    return read_competitors(form(content))
+def _read(content: bytes, _: Names, form: Reader = read_csv, leave_out: bool = False) -> Competitors:
+    return read_competitors(form(content), leave_out=leave_out)
 
 
 @pytest.fixture
@@ -317,10 +317,24 @@ async def test_who_is_below_somebody_refused_is_not_named_for_that(imported: Imp
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "header",
-    ["", "\n", ",", "tags,name", "Name", "name,age", "name,tags,tags", "name,name", ",name", "\0"],
+    ["", "\n", ",", "tags,name", "Name", "name,tags,tags", "name,name", ",name", "\0"],
 )
 async def test_the_first_line_must_name_known_columns_once_and_name_first(imported: Import, header: str) -> None:
     assert await imported.faults(f"{header}\nAnn\n" if header else "") == [("", COLUMNS)]
+
+
+async def test_columns_that_mean_nothing_are_named_and_left_out_on_a_yes(imported: Import) -> None:
+    content = "name;born;tags;E-mail;\nAnn;2001;a;ann@x;\nBob;;;;\n"
+    assert await imported.faults(content) == [
+        ("", "Competitors have no 'born', 'E-mail'. Correct their names, or leave them out (--leave-out).")
+    ]
+    assert (await imported(content, leave_out=True)).made == 2
+    assert (await imported("name,tags\nAnn,a\nBob,\n")).already == 2
+    await imported.ndjson({"name": "Cid"})
+    row = '{"name": "Cid", "born": 1}'
+    assert [field for field, _ in await imported.faults(row, form=read_ndjson)] == ["line 1"]
+    assert (await imported(row, form=read_ndjson, leave_out=True)).already == 1
+    assert await imported.faults("born\n2001\n", leave_out=True) == [("", COLUMNS)]
 
 
 async def test_a_row_of_too_many_or_too_few_fields_is_named(imported: Import) -> None:

@@ -735,8 +735,10 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
             status,
             [True] * len(faults),
         )
-    text = "\ufeffname,tags,parent\r\n  Zoe ,under 18|north,Ada\r\nBen,,Zoe\r\n"
-    look = await visitor.fill(page, {"csv": text})
+    text = "\ufeffname,tags,parent,born\r\n  Zoe ,under 18|north,Ada,2001\r\nBen,,Zoe,\r\n"
+    assert "Competitors have no 'born'." in words((await visitor.fill(page, {"csv": text})).body.decode())
+    look = await visitor.fill(page, {"csv": text, "leave_out": "true"})
+    assert "Left out: born." in words(look.body.decode())
     assert "Zoe under 18, north Ada" in words(look.body.decode())
     assert "Ben Zoe" in words(look.body.decode())
     assert "There is already a competitor with this name: Ben." in words(look.body.decode())
@@ -748,7 +750,7 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
     found = (await season.client.get("competitors.json?name=Zoe")).json["competitors"]["competitor"]
     assert [[tag["name"] for tag in one["tags"]] for one in found] == [["under 18", "north"]]
     assert found[0]["level"] == 1
-    again = await visitor.fill(page, {"csv": text + "Cid,,Zoe"})
+    again = await visitor.fill(page, {"csv": text + "Cid,,Zoe,", "leave_out": "true"})
     assert "1 would be registered. Nothing is recorded yet. 2 in the text are already registered." in words(
         again.body.decode()
     )
