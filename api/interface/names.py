@@ -116,6 +116,7 @@ class Names:
         result: dict[CompetitorId, str] = {}
         for name, performance in pairs:
             result[(yield from self.competitor_in_steps(name))] = performance
+            yield
         if len(result) < len(pairs):
             raise _misread("names a competitor more than once")
         return result

@@ -64,7 +64,14 @@ from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
 from tests.projections.verified import named, of_no_account, verified
-from tests.projections.written import block_sizes, on_the_database, rich_histories
+from tests.projections.written import (
+    assert_live_shows_the_log,
+    assert_tables_show_the_log,
+    block_sizes,
+    on_the_database,
+    rich_histories,
+    written,
+)
 from tests.statements import sent
 from tests.tampering import (
     LAST,
@@ -133,6 +140,16 @@ async def test_no_clean_history_raises_an_alarm(
         await Worker(database).catch_up()
     plan = {"slug": slug, "digests": notes} if notes.exists() else {"slug": slug}
     assert (await verified(database, **plan)).differences == []
+
+
+async def test_names_that_cannot_be_seen_raise_no_alarm_in_a_log(database: Database) -> None:
+    """They were accepted once."""
+    blank = CompetitorRegistered(competitor_id=CompetitorId(1), name="\u200b", tags=("\u3164",))
+    tournament_id = await written(database, [blank], [1])
+    await Worker(database).catch_up()
+    await assert_tables_show_the_log(database, tournament_id)
+    await assert_live_shows_the_log(database, tournament_id)
+    assert (await verified(database)).differences == []
 
 
 async def appended_with_keys(

@@ -50,6 +50,7 @@ def _ids(find: Callable[[str], Steps[Any]], texts: Items[str]) -> Steps[list[str
             ids.append(str((yield from find(text))) if text.strip() else text)
         except (NotFound, Unacceptable) as refusal:
             faults.append(Fault("", refusal.message.removesuffix(".")))
+        yield
     if faults:
         raise unacceptable(faults)
     return ids
