@@ -17,6 +17,7 @@ from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.competitions import Competitions, read_competitions
 from api.imports.competitors import read_competitors
+from api.imports.dates import DateOrder
 from api.imports.importer import import_lines
 from api.imports.kinds import FileKind
 from api.imports.played import Scoring
@@ -86,6 +87,7 @@ async def import_competitions(
     like: Literal["football", "chess"] | None = None,
     scoring: Annotated[ScoringTexts | None, Parameter(name="*")] = None,
     leave_out: LeaveOut = False,
+    dates: DateOrder | None = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -94,12 +96,14 @@ async def import_competitions(
     ----------
     like
         The ranking was created --like this: its unities are filled, unless another option says how.
+    dates
+        What comes first in dates such as 01/08/2026; needed only if none of the file shows it, as 13/02/2026 does.
     """
 
     def kind_of(names: Names) -> Competitions:
         ranking_id, usual = names.ranking(ranking), TEMPLATES[like].scoring if like else {}
         points = msgspec.convert({**usual, **(scoring or {})}, Scoring)
-        return read_competitions(read_csv(read_whole(file)), ranking_id, points, leave_out=leave_out)
+        return read_competitions(read_csv(read_whole(file)), ranking_id, points, leave_out=leave_out, dates=dates)
 
     await _import(slug, kind_of, json=json, where=where)
 

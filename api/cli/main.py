@@ -321,9 +321,9 @@ _TREE: Final = (
         Add the competitions of a CSV FILE (with commas or semicolons), in the order of the file, each with the points
         that it gives in RANKING.
 
-        Columns: date (in the tournament's time zone), participants (names or ids, separated by |) and score; then
-        optionally group, location, and unities of the ranking by id or name, with the points of each participant,
-        separated by |.
+        Columns: date (in the tournament's time zone; such as 2026-08-01 15:30 or 01/08/2026), participants (names or
+        ids, separated by |) and score; then optionally group, location, and unities of the ranking by id or name, with
+        the points of each participant, separated by |.
 
         A score of two numbers, such as 2:1 or ½:½, gives points in the main unity (3 for a win, 1 for a draw, 0 for a
         loss), unless there is a column for it, and goals in the unities that the options name. With more than two

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from api.desk.fingerprints import fingerprint
+from api.imports.dates import DateOrder, order_of, year_first
 from api.imports.kinds import FileKind, FileLine, Print
 from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow, Scoring
 from api.imports.rows import FileRows, parted, taken
@@ -103,8 +104,10 @@ def read_competitions(
     lines_max: int = IMPORT_COMPETITIONS_MAX,
     *,
     leave_out: bool = False,
+    dates: DateOrder | None = None,
 ) -> "Competitions":
-    """`leave_out`: the columns that mean nothing. Raises Unreadable, naming every wrong line."""
+    """`leave_out`: the columns that mean nothing. `dates`: the order of those like 01/08/2026; None: they tell. Raises
+    Unreadable, naming every wrong line."""
     columns = file.columns or ()
     own, _ = parted(columns, NEEDED + OPTIONAL)
     if len(set(own)) < len(own) or not {*NEEDED} <= {*own}:
@@ -113,6 +116,9 @@ def read_competitions(
             "location, and unities of the ranking."
         )
     rows = taken(file.rows, lines_max, dict[str, str])
+    order = dates or order_of(row.fields["date"].strip() for row in rows)
+    for row in rows:
+        row.fields["date"] = year_first(row.fields["date"].strip(), order)
     return Competitions(ranking_id, scoring, columns, rows, leave_out=leave_out)
 
 

@@ -152,7 +152,7 @@ class PlayedReader:
     def played(self, row: PlayedRow) -> Steps[Played]:
         """The content of the row. Raises Unacceptable with every fault of it, by column."""
         faults: list[Fault] = []
-        started_at = _time(row.fields["date"].strip(), self._zone, faults)
+        started_at = _time(row.fields["date"], self._zone, faults)
         group = row.fields.get("group", "").strip() or "1"
         if not _GROUP.fullmatch(group):
             faults.append(Fault("group", f"{group!r} is not a whole number"))

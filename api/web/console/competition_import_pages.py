@@ -6,6 +6,7 @@ from typing import Final, get_args
 
 from api.access.auth import Scope
 from api.imports.competitions import CompetitionLine
+from api.imports.dates import DateOrder
 from api.imports.played import Scoring
 from api.imports.templates import TEMPLATES, Kind
 from api.imports.undoing import Undoing
@@ -29,6 +30,8 @@ _PARTICIPANTS_SHOWN: Final = 3
 """Of a competition of many."""
 _LIKE: Final = Field("like", SHORT, "fills unities with these names, such as goal difference and won")
 _POINTS: Final = {"win": "Win", "draw": "Draw", "loss": "Loss"}
+_DATES: Final = Field("dates", SHORT, "the order of dates such as 01/08/2026, if none of them shows it")
+_ORDERS: Final = get_args(DateOrder)
 _KINDS: Final = tuple([kind for kind in get_args(Kind) if TEMPLATES[kind].scoring])
 
 
@@ -39,13 +42,21 @@ def scoring_of(given: Mapping[str, str]) -> Scoring:
     return Scoring(**((TEMPLATES[kind].scoring if kind else {}) | typed))
 
 
+def dates_of(given: Mapping[str, str]) -> DateOrder | None:
+    """The order of dates that the fields of the form say."""
+    return next((order for order in _ORDERS if order == given.get(_DATES.name)), None)
+
+
 def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, notation: Notation, filling: Filling) -> Offer:
     """`name`: of the ranking. `notation`: of its main unity."""
     chosen = Filling(
         key=filling.key,
         given=filling.given,
         faults=filling.faults,
-        options={"like": [Option("", ""), *[Option(kind, kind.capitalize()) for kind in _KINDS]]},
+        options={
+            "like": [Option("", ""), *[Option(kind, kind.capitalize()) for kind in _KINDS]],
+            "dates": [Option("", ""), *[Option(order, order.replace("-", " ").capitalize()) for order in _ORDERS]],
+        },
         labels={"like": "Scores as in"},
     )
     usual = Scoring()
@@ -68,8 +79,8 @@ def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, notation:
         about="The first line is date,participants,score, then any of group, location, and names of unities with "
         "points. Participants are separated by |. Dates are in the zone of the tournament. "
         f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
-        inputs=joined([inputs((_LIKE,), chosen), *points, inputs((LEAVE_OUT,), filling)]),
-        fields=("like", *_POINTS, LEAVE_OUT.name),
+        inputs=joined([inputs((_LIKE,), chosen), *points, inputs((_DATES, LEAVE_OUT), chosen)]),
+        fields=("like", *_POINTS, _DATES.name, LEAVE_OUT.name),
     )
 
 

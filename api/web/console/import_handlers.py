@@ -24,6 +24,7 @@ from api.web.console.competition_import_pages import (
     PASTED_COMPETITIONS_MAX,
     competitions_look,
     competitions_offer,
+    dates_of,
     scoring_of,
 )
 from api.web.console.frame import Venue, Viewer, tournament_address
@@ -136,9 +137,13 @@ class CompetitionImports(ImportHandlers[CompetitionLine]):
         return competitions_offer(venue, ranking_id, ranking.name, notation, filling)
 
     def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> Competitions:
-        scoring = scoring_of(form)
         return read_competitions(
-            file, _ranking_id(incoming), scoring, PASTED_COMPETITIONS_MAX, leave_out=leaves_out(form)
+            file,
+            _ranking_id(incoming),
+            scoring_of(form),
+            PASTED_COMPETITIONS_MAX,
+            leave_out=leaves_out(form),
+            dates=dates_of(form),
         )
 
     def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitionLine]) -> Look:

@@ -8,6 +8,7 @@ import pytest
 
 from api.desk.desk import Desk
 from api.imports.competitions import IMPORT_COMPETITIONS_MAX, Competitions, read_competitions
+from api.imports.dates import DateOrder
 from api.imports.played import FORM_OF_DATES, Scoring
 from api.imports.rows import read_csv
 from api.interface.names import Names
@@ -40,9 +41,15 @@ class Import(Importing, League):
 
 
 def _read(
-    content: bytes, names: Names, ranking: str = "Table", leave_out: bool = False, **scoring: str
+    content: bytes,
+    names: Names,
+    ranking: str = "Table",
+    leave_out: bool = False,
+    dates: DateOrder | None = None,
+    **scoring: str,
 ) -> Competitions:
-    return read_competitions(read_csv(content), names.ranking(ranking), Scoring(**scoring), leave_out=leave_out)
+    points = Scoring(**scoring)
+    return read_competitions(read_csv(content), names.ranking(ranking), points, leave_out=leave_out, dates=dates)
 
 
 @pytest.fixture
@@ -219,6 +226,47 @@ async def test_a_line_is_the_same_whether_its_accents_are_composed_or_not(import
     assert await imported.counts(rows) == (1, 0)
     assert await imported.counts(normalize("NFD", rows)) == (0, 1)
     assert (await imported.table())["points"]["Ajax"] == 3
+
+
+QUESTION = (
+    "Does 01/08/2026 18:30 have the day or the month first? Say so for the whole file: --dates day-first or --dates "
+    "month-first."
+)
+
+
+@pytest.mark.parametrize(
+    ("dates", "read"),
+    [
+        ("01/08/2026 18:30", {"day-first": "2026-08-01T18:30", "month-first": "2026-01-08T18:30"}),
+        ("13/02/2026", {None: "2026-02-13T00:00", "day-first": "2026-02-13T00:00"}),
+        ("2/13/2026", {None: "2026-02-13T00:00", "month-first": "2026-02-13T00:00"}),
+        ("5/5/2026", {None: "2026-05-05T00:00", "day-first": "2026-05-05T00:00", "month-first": "2026-05-05T00:00"}),
+        ("1.8.2026 18:30", {None: "2026-08-01T18:30", "month-first": "2026-08-01T18:30"}),
+    ],
+)
+async def test_dates_are_read_in_the_order_that_they_show_or_that_is_said(
+    imported: Import, dates: str, read: dict[DateOrder | None, str]
+) -> None:
+    content = f"date,participants,score\n{dates},Ajax|Brest,2:1\n"
+    if None not in read:
+        assert await imported.refused(content) == [QUESTION]
+    for order, expected in read.items():
+        await imported(content, dates=order)
+        assert (await imported.listed())[-1]["started_at"].startswith(expected), order
+    assert len(await imported.listed()) == len({*read.values()})
+
+
+async def test_one_date_that_shows_the_order_is_enough_for_the_file(imported: Import) -> None:
+    rows = ["date,participants,score", "01/08/2026,Ajax|Brest,2:1", "13/08/2026,Brest|Ajax,2:1"]
+    await imported("\n".join(rows))
+    assert [one["started_at"][:10] for one in await imported.listed()] == ["2026-08-01", "2026-08-13"]
+    assert await imported.faults("\n".join([*rows, "08/14/2026,Ajax|Brest,2:1", "31/02/2026,Ajax|Brest,2:1"])) == [
+        f"line 4, date: '2026-14-08' must be {FORM_OF_DATES}",
+        f"line 5, date: '2026-02-31' must be {FORM_OF_DATES}",
+    ]
+    assert await imported.faults("\n".join(rows), dates="month-first") == [
+        f"line 3, date: '2026-13-08' must be {FORM_OF_DATES}"
+    ]
 
 
 # ── What is refused ─────────────────────────────────────────────────────────────────────────────────────

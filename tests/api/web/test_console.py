@@ -821,11 +821,14 @@ async def test_competitions_are_imported_after_a_look_and_taken_back_after_anoth
     for given, fault in (
         ({"csv": "date,participants\n"}, "The first line must name the columns"),
         ({"csv": MATCH.replace("Ada", "Zoe")}, "line 2, participants: This tournament has no competitor 'Zoe'."),
+        ({"csv": MATCH.replace("2026-05-03", "05/03/2026")}, "Does 05/03/2026 have the day or the month first?"),
         ({"csv": MATCH.replace("score", "score,goals").replace("2:1", "2:1,3|1")}, "has no unity 'goals'"),
         *[({"csv": MATCH, "win": text}, "must be a whole number, in digits only") for text in WRONG_NUMBERS],
     ):
         refused = words((await visitor.fill(page, given)).body.decode())
         assert fault in refused, given
+    look = await visitor.fill(page, {"csv": MATCH.replace("2026-05-03", "05/03/2026"), "dates": "month-first"})
+    assert "3 May 2026" in words(look.body.decode())
     look = await visitor.fill(page, {"csv": MATCH, "win": "2", "loss": "-1"})
     assert "1 would be imported." in words(look.body.decode())
     assert "2 : -1" in words(look.body.decode()).replace("\N{MINUS SIGN}", "-")

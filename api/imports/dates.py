@@ -1,0 +1,41 @@
+"""Dates as spreadsheets write them: day, month and year in numbers, in the order of a country. Pure."""
+
+import re
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from engine.domain.errors import Unreadable
+
+DateOrder = Literal["day-first", "month-first"]
+_DATE: Final = re.compile(r"([0-9]{1,2})([/.])([0-9]{1,2})\2([0-9]{4})((?: .*)?)")
+"""With dots, the day is always first."""
+
+
+def order_of(dates: Iterable[str]) -> DateOrder:
+    """The order of these dates, which is asked for if all of them could have either. Raises Unreadable with the
+    question."""
+    either = ""
+    for text in dates:
+        if (found := _DATE.fullmatch(text)) is not None and found[2] == "/":
+            if int(found[1]) > 12:
+                return "day-first"
+            if int(found[3]) > 12:
+                return "month-first"
+            if int(found[1]) != int(found[3]):
+                either = either or text
+    if either:
+        raise Unreadable(
+            f"Does {either} have the day or the month first? Say so for the whole file: --dates day-first or --dates "
+            "month-first."
+        )
+    return "day-first"
+
+
+def year_first(text: str, order: DateOrder) -> str:
+    """The date, with what follows it, as everything else reads it."""
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return text
+    first, separator, second, year, rest = found.groups()
+    month, day = (first, second) if order == "month-first" and separator == "/" else (second, first)
+    return f"{year}-{month:0>2}-{day:0>2}{rest}"
