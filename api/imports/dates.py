@@ -1,4 +1,5 @@
-"""Dates as spreadsheets write them: day, month and year in numbers, in the order of a country. Pure."""
+"""Dates as spreadsheets write them: day, month and year in numbers, in the order of a country; and scores that a
+spreadsheet took for dates and times. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -7,8 +8,27 @@ from typing import Final, Literal
 from engine.domain.errors import Unreadable
 
 DateOrder = Literal["day-first", "month-first"]
-_DATE: Final = re.compile(r"([0-9]{1,2})([/.])([0-9]{1,2})\2([0-9]{4})((?: .*)?)")
+_DATE: Final = re.compile(r"([0-9]{1,2})(?P<separator>[/.])([0-9]{1,2})(?P=separator)([0-9]{4})((?: .*)?)")
 """With dots, the day is always first."""
+_MONTH: Final = (
+    "(?:jan|feb|fév|fev|mar|mär|mrz|apr|avr|abr|may|mai|mag|jun|jui|giu|jul|lug|aug|aoû|ago|sep|set|oct|okt|ott|out|nov|"
+    r"dec|dez|déc|dic|ene|gen)\w*\.?"
+)
+_DATE_OF_SCORE: Final = re.compile(
+    rf"[0-9]{{1,2}}(?:[-/]|\. ?){_MONTH}|{_MONTH}[-/ ][0-9]{{1,2}}|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}.*|{_DATE.pattern}",
+    re.IGNORECASE,
+)
+_TIME_OF_SCORE: Final = re.compile("[0-9]{1,2}:[0-9]{2}:00(?: [AP]M)?")
+
+
+def is_date_of_score(text: str) -> bool:
+    """Whether a spreadsheet may have made this of a score such as 2-1: `02-Jan`."""
+    return _DATE_OF_SCORE.fullmatch(text) is not None
+
+
+def is_time_of_score(text: str) -> bool:
+    """Whether a spreadsheet may have made this of a score such as 21:19: `21:19:00`."""
+    return _TIME_OF_SCORE.fullmatch(text) is not None
 
 
 def order_of(dates: Iterable[str]) -> DateOrder:

@@ -19,6 +19,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.imports.dates import is_date_of_score, is_time_of_score
 from api.imports.kinds import LEAVE_OUT
 from api.imports.rows import FileRow, parted
 from api.interface.fields import FieldMisread, begin_of_time, misread
@@ -49,6 +50,7 @@ _BYE: Final = "bye"
 FORM_OF_DATES: Final = (
     "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
 )
+FORM_OF_SPOILT: Final = "a score such as 2-1 or 21:19; format the column as text there, and type the score again"
 PlayedRow = FileRow[dict[str, str]]
 """The fields by column."""
 _Rule = Callable[[Decimal, Decimal], Decimal | int]
@@ -166,7 +168,10 @@ class PlayedReader:
         of_columns = self._column_deltas(row, participants, faults)
         deltas = yield from collected(islice(of_columns, DELTAS_MAX + 1))  # one too many is refused when it is judged
         parts = _parts(score)
-        if len(participants) > SCORE_PARTICIPANTS_MAX and parts and len(parts) != len(participants):
+        duel = len(participants) == 2 and len(parts) == 1
+        if any(map(is_date_of_score, parts)) or (duel and is_time_of_score(score)):
+            faults.append(Fault("score", f"{score!r} is what a spreadsheet makes of {FORM_OF_SPOILT}"))
+        elif len(participants) > SCORE_PARTICIPANTS_MAX and parts and len(parts) != len(participants):
             faults.append(Fault("score", "must have a performance for each participant, separated by |"))
         else:
             deltas += self._score_deltas(score, goals, participants, faults)

@@ -329,6 +329,34 @@ async def test_a_score_that_some_unities_cannot_hold_is_one_fault(imported: Impo
     assert fault.startswith("line 2, score: '1½:½' gives 1.5 in the unity 'goals for'")
 
 
+SPOILT = [
+    *("02-Jan", "Jan-02", "2-Feb", "1-Mrz", "02. Jan", "02. Jan.", "3/Dez", "2026-01-02", "2026-01-02 00:00:00"),
+    *("02/01/2026", "02.01.2026", "21:19:00", "1:00:00", "09:19:00 PM"),
+]
+
+
+async def test_what_spreadsheets_make_of_scores_is_said_and_never_stored(imported: Import) -> None:
+    for columns, points in (("", ""), (",points", ",3|0")):
+        rows = [f"2024-03-01,Ajax|Brest,{score}{points}" for score in SPOILT]
+        assert await imported.faults("\n".join([f"date,participants,score{columns}", *rows])) == [
+            f"line {number}, score: {score!r} is what a spreadsheet makes of a score such as 2-1 or 21:19; format the "
+            "column as text there, and type the score again"
+            for number, score in enumerate(SPOILT, start=2)
+        ]
+
+
+async def test_times_and_words_that_are_performances_are_stored(imported: Import) -> None:
+    rows = [
+        "date,participants,score,points",
+        "2024-03-01,Ajax,21:19:00,3",
+        "2024-03-02,Ajax|Brest,21:19:00|21:20:00,3|0",
+        "2024-03-03,Ajax|Brest|Celtic,21:19:00|Marshal|21:20,3|0|1",
+        "2024-03-04,Ajax|Brest,21:19:01,3|0",
+        "2024-03-05,Ajax|Brest,won in May,3|0",
+    ]
+    assert await imported.counts("\n".join(rows)) == (5, 0)
+
+
 async def test_a_draw_is_half_a_point_where_points_have_decimals(imported: Import) -> None:
     await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
     await imported.tallybook.done("unity", "add", imported.slug, "Chess", "time", "--time", "s", "--sort", "ASC")
