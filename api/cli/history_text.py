@@ -15,18 +15,18 @@ from rich.cells import cell_len, set_cell_size
 from api.cli.criteria_text import criteria_text
 from api.cli.explanation_text import signed
 from api.cli.names import cut_apart
-from api.interface.cells import csv_text, harmless
+from api.interface.cells import EXCEL, PLAIN, CsvForm, csv_text, harmless
 from api.interface.competition_names import shown_name
 from api.interface.direction import isolated
 from api.interface.shapes import shaped
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, Reversal, Sequence
+from engine.domain.terms import CompetitionId, Reversal, Sequence, UnityId
 from engine.domain.times import timestamp
 from projections.answers.history import HistoryLine
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking
 
-Format = Literal["table", "csv", "ndjson"]
+Format = Literal["table", "csv", "excel", "ndjson"]
 NAME_CELLS_MAX: Final = 32
 """Width of a name in a table. The rest is cut where names stay apart, so that a row stays short."""
 
@@ -45,7 +45,9 @@ def history_text(format_: Format, names: NamesById, ranking: ListedRanking, last
         case "table":
             return _table(names, ranking, last)
         case "csv":
-            return _csv(names, ranking)
+            return _csv(names, ranking, PLAIN)
+        case "excel":
+            return _csv(names, ranking, EXCEL)
         case "ndjson":
             return HistoryText("", _ndjson)
 
@@ -83,9 +85,12 @@ CSV_COLUMNS: Final = (
 )
 
 
-def _csv(names: NamesById, ranking: ListedRanking) -> HistoryText:
+def _csv(names: NamesById, ranking: ListedRanking, form: CsvForm) -> HistoryText:
     unities = {unity.id: harmless(unity.name) for unity in ranking.unities}
-    written = {unity.id: unity.notation.text for unity in ranking.unities}
+    notations = {unity.id: unity.notation for unity in ranking.unities}
+
+    def written(unity_id: UnityId, number: int | None) -> str:
+        return "" if number is None else form.number(notations[unity_id].text(number))
 
     def row(line: HistoryLine) -> Iterable[object]:
         if line.unity_id is None or line.competitor_id is None:
@@ -100,9 +105,9 @@ def _csv(names: NamesById, ranking: ListedRanking) -> HistoryText:
             line.unity_id,
             unities[line.unity_id],
             line.competition_id,
-            "" if line.delta is None else written[line.unity_id](line.delta),
-            "" if line.result is None else written[line.unity_id](line.result),
-            "" if line.total is None else written[line.unity_id](line.total),
+            written(line.unity_id, line.delta),
+            written(line.unity_id, line.result),
+            written(line.unity_id, line.total),
             line.position_before,
             line.position_after,
             line.reverses,
@@ -112,9 +117,9 @@ def _csv(names: NamesById, ranking: ListedRanking) -> HistoryText:
         )
 
     def rows(lines: Items[HistoryLine]) -> str:
-        return csv_text(map(row, lines))
+        return csv_text(map(row, lines), form)
 
-    return HistoryText(csv_text([CSV_COLUMNS]), rows)
+    return HistoryText(form.begins + csv_text([CSV_COLUMNS], form), rows)
 
 
 _time: Final = lru_cache(maxsize=64)(timestamp)

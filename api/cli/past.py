@@ -169,7 +169,8 @@ history = function_of(
             "format",
             kind=Annotated[Format, Parameter(group=_FORM)],
             default="table",
-            about="A table for people, CSV for spreadsheets, or one JSON object per line for programs.",
+            about="A table for people, CSV for spreadsheets (excel: with semicolons and decimal commas, for Excel in "
+            "most of Europe), or one JSON object per line for programs.",
         ),
         option(
             "json",

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from msgspec import Struct
+
 from engine.domain.errors import Unreadable
 
 _SEPARATOR: Final = re.compile(r'"?sep=([;,])"?[;,]*(?=[\r\n]|\Z)', re.IGNORECASE)
@@ -24,10 +26,26 @@ def harmless(text: str) -> str:
     return f"'{text}" if text.lstrip(" \u00a0").startswith(_FORMULA_STARTS) else text
 
 
-def csv_text(rows: Iterable[Iterable[object]]) -> str:
+class CsvForm(Struct, frozen=True):
+    """How CSV is written: what it `begins` with, its `delimiter`, and the `point` of its numbers."""
+
+    begins: str = ""
+    delimiter: str = ","
+    point: str = "."
+
+    def number(self, text: str) -> str:
+        return text.replace(".", self.point)
+
+
+PLAIN: Final = CsvForm()
+EXCEL: Final = CsvForm("\ufeff", ";", ",")
+"""What Excel opens as it is where a comma is the decimal sign."""
+
+
+def csv_text(rows: Iterable[Iterable[object]], form: CsvForm = PLAIN) -> str:
     """The rows, with the line ends of RFC 4180."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(rows)
+    csv.writer(text, lineterminator="\r\n", delimiter=form.delimiter).writerows(rows)
     return text.getvalue()
 
 

@@ -33,7 +33,7 @@ from api.http.reply import JSON, REVALIDATED, Reply, header
 from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
-from api.interface.cells import csv_text, harmless
+from api.interface.cells import EXCEL, PLAIN, CsvForm, csv_text, harmless
 from api.interface.declarations import RecallContext
 from api.interface.fields import (
     FROM_0,
@@ -114,6 +114,9 @@ _TABLE_FIELDS: Final[Fields] = (
 )
 _PICTURE_FIELDS: Final[Fields] = tuple(
     [field for field in _TABLE_FIELDS if field.name in ("ranking", "unity", "at", "on", "lang")]
+)
+_FORMAT: Final = Field(
+    "format", one_of("excel"), "excel: with semicolons and decimal commas, for Excel in most of Europe"
 )
 _LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"the number of lines; absent: {BOARD_LINES}")
 _EXPLANATION_FIELDS: Final[Fields] = (
@@ -209,7 +212,7 @@ class BoardHandlers:
         add("/passage.json", _passage_json, _PASSAGE_FIELDS, _JSON)
         add("/timeline.json", _timeline_json, (*_TABLE_FIELDS[:1], _LANG), _JSON)
         add("/race.json", _race_json, (*_TABLE_FIELDS[:2], _LANG), _JSON)
-        add("/table.csv", _table_csv, _TABLE_FIELDS, _CSV)
+        add("/table.csv", _table_csv, (*_TABLE_FIELDS, _FORMAT), _CSV)
         add(PICTURE, partial(_picture, self._pictures), _PICTURE_FIELDS, _PNG)
         add(LOGO, _logo, (), _PNG)
         self._static.add_to(router)
@@ -330,7 +333,9 @@ async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> byte
 
 
 async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
-    table = await ask(context, BoardTableQuestion(**asked.arguments, limit=CSV_LINES_MAX, form=False))
+    arguments = {**asked.arguments}
+    form = PLAIN if arguments.pop("format", None) is None else EXCEL
+    table = await ask(context, BoardTableQuestion(**arguments, limit=CSV_LINES_MAX, form=False))
     columns = [
         "position",
         "moved",
@@ -338,12 +343,16 @@ async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> byte
         "competitor",
         *[harmless(column_name(ENGLISH, one)) for one in table.columns],
     ]
-    chunks, time_slice = [csv_text([columns])], TimeSlice()
+    chunks, time_slice = [form.begins, csv_text([columns], form)], TimeSlice()
     for start in range(0, len(table.lines), CSV_LINES_AT_ONCE):
         lines = table.lines[start : start + CSV_LINES_AT_ONCE]
         chunks.append(
             csv_text(
-                (one.position, one.moved, one.competitor_id, harmless(one.name), *_values(table, one)) for one in lines
+                (
+                    (one.position, one.moved, one.competitor_id, harmless(one.name), *_values(table, one, form))
+                    for one in lines
+                ),
+                form,
             )
         )
         if time_slice.over:
@@ -351,9 +360,9 @@ async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> byte
     return "".join(chunks).encode()
 
 
-def _values(table: BoardTable, line: TableLine) -> list[str | None]:
+def _values(table: BoardTable, line: TableLine, form: CsvForm) -> list[str | None]:
     written = zip(table.columns, line.values, strict=True)
-    return [None if value is None else column.notation.text(value) for column, value in written]
+    return [None if value is None else form.number(column.notation.text(value)) for column, value in written]
 
 
 async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> bytes:

@@ -268,8 +268,12 @@ async def test_csv_is_what_a_spreadsheet_may_open(tallybook: Tallybook, client: 
     for who, name in zip(ids, EVIL, strict=True):
         form = {"participants_delta": deltas((who, unity, -5)), "reason": name}
         await client.put(f"rankings/{ranking['id']}/add.json", form)
-    said = await tallybook.done("history", client.tournament, str(ranking["id"]), "--format", "csv")
+    history_of = ("history", client.tournament, str(ranking["id"]))
+    said = await tallybook.done(*history_of, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(said)))
+    excel = await tallybook.done(*history_of, "--format", "excel")
+    assert excel.startswith("\ufeffsequence;")
+    assert list(csv.DictReader(io.StringIO(excel.removeprefix("\ufeff")), delimiter=";")) == rows
     assert tuple(rows[0]) == CSV_COLUMNS
     assert [row["competitor"].removeprefix("'") for row in rows] == [name.strip() for name in EVIL]
     assert [row["reason"] for row in rows] == [row["competitor"] for row in rows]

@@ -517,6 +517,9 @@ async def test_a_time_is_shown_as_one_on_every_page(championship: Championship) 
     assert (table["columns"][0]["notation"], table["lines"][0]["values"][0]) == ({"time": "ms"}, "7397400")
     rows = list(csv.reader(io.StringIO((await championship.get(f"/table.csv?{asked}")).body.decode(), newline="")))
     assert [row[4] for row in rows[1:]] == ["2:03:17.4", *["0:00"] * 5]
+    excel = (await championship.get(f"/table.csv?{asked}&format=excel")).body.decode()
+    assert excel.startswith("\ufeffposition;moved;competitor_id;competitor;relay;")
+    assert [line.split(";")[4] for line in excel.splitlines()[1:]] == ["2:03:17,4", *["0:00"] * 5]
     for below in (f"?{asked}", f"/tv?{asked}", "", f"/competitors/{ireland}?{asked}"):
         assert "2:03:17.4" in await page_of(championship, below)
     assert (await championship.get(f"/race.json?{asked}")).json["notation"] == {"time": "ms"}
@@ -532,6 +535,9 @@ async def test_the_csv_has_every_line_and_no_formula(championship: Championship)
     assert rows[1][0::2] == ["1", str(championship.teams["Ireland"]), "20"]
     assert rows[1][-1] == "84"
     assert rows[-1][3] == f"'{name}"
+    excel = (await championship.get("/table.csv?format=excel")).body.decode("utf-8-sig")
+    assert list(csv.reader(io.StringIO(excel, newline=""), delimiter=";")) == rows
+    assert (await championship.get("/table.csv?format=ods")).status == 400
     assert len(rows) == 7
 
 
