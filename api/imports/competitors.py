@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.desk.fingerprints import fingerprint
-from api.imports.kinds import LEAVE_OUT, FileKind, FileLine, Print
+from api.imports.kinds import CORRECT_OR_LEAVE_OUT, FileKind, FileLine, Print
 from api.imports.rows import FileRow, FileRows, only, parted, taken
 from api.interface.names import meant, typed
 from engine.domain.commands import RegisterCompetitor
@@ -89,7 +89,7 @@ def read_competitors(
     if own[:1] != ["name"] or len(set(own)) < len(own):
         raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
     if others and not leave_out:
-        raise Unreadable(f"Competitors have no {', '.join(map(repr, others))}. {LEAVE_OUT}")
+        raise Unreadable(f"Competitors have no {', '.join(map(repr, others))}. {CORRECT_OR_LEAVE_OUT}")
     rows = only(known, file.rows) if leave_out else file.rows
     return Competitors(taken(rows, lines_max, CompetitorFields), others)
 

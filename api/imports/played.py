@@ -20,7 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.imports.dates import is_date_of_score, is_time_of_score
-from api.imports.kinds import LEAVE_OUT
+from api.imports.kinds import CORRECT_OR_LEAVE_OUT
 from api.imports.rows import FileRow, parted
 from api.interface.fields import FieldMisread, begin_of_time, misread
 from api.interface.names import Names
@@ -124,7 +124,7 @@ class PlayedReader:
             except NotFound as error:
                 self.left_out[column] = error.message
         if self.left_out and not leave_out:
-            raise Unacceptable(f"{' '.join(self.left_out.values())} {LEAVE_OUT}")
+            raise Unacceptable(f"{' '.join(self.left_out.values())} {CORRECT_OR_LEAVE_OUT}")
         named: list[tuple[str | None, _Rule]] = [
             (scoring.goal_difference, lambda scored, conceded: scored - conceded),
             (scoring.goals_for, lambda scored, _: scored),
