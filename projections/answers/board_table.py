@@ -550,7 +550,9 @@ class _Table:
             return False
         if on is None:
             return any(one.competition_id != last.competition_id for one in form)
-        return any(self._board.competitions[one.competition_id].started_at <= on for one in form)
+        sums, competitions = self._at.sums(self._ranking_id), self._board.competitions
+        its = [one.competition_id for one in form]
+        return sums is not None and any(sums.took_place(one, competitions[one].date) <= on for one in its)
 
     # ── Competitions ────────────────────────────────────────────────────────────────────────────────────
 

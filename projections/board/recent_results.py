@@ -1,7 +1,7 @@
 """Form: the points that competitors got in each of their last competitions, in one unity.
 
-THE ORDER. Competitions are in the order of `started_at`, the time at which they started. If none was given, it is the
-time at which the competition was added. Competitions with the same time are in the order of their creation.
+THE ORDER. Competitions are in the order in which they took place: by their dates; without one, a competition took place
+when its first points were recorded. Competitions with the same time are in the order of their creation.
 
 A competition belongs to a competitor if a delta of theirs that is not undone names it, even if the sum is 0. A voided
 competition belongs to nobody. Neither does one whose own event was set aside, because its time is unknown.
@@ -49,7 +49,8 @@ class Forms:
         """Takes some of the competitions."""
         for competition_id, competition in competitions:
             if competition.voided_at is None:
-                self._places[competition_id] = competition.started_at, competition.number
+                took_place = self._sums.took_place(competition_id, competition.date)
+                self._places[competition_id] = took_place, competition.number
 
     def of(self, competitor_id: CompetitorId) -> list[CompetitionSum]:
         """The sums of one of the competitors, newest last."""

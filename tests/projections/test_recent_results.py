@@ -9,38 +9,46 @@ from msgspec import UNSET
 
 from engine.domain import events
 from engine.domain.events import Points, Recorded
-from engine.domain.terms import CompetitionId, CompetitorId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Revisions, count_in, fold, what_counts
 from projections.board.recent_results import CompetitionSum, Forms, looked_at
 from tests.histories import board_of, counted_in, logs, struck_in, sums_of, unhurried
 
 
-def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list[CompetitionSum]]:
+def recounted(
+    log: list[Recorded], ranking_id: RankingId, unity_id: UnityId
+) -> dict[CompetitorId, list[CompetitionSum]]:
     """All sums of each competitor, oldest first, by what was added, changed and voided."""
-    started: dict[CompetitionId, tuple[datetime, int]] = {}
+    dates: dict[CompetitionId, datetime | None] = {}
+    first: dict[CompetitionId, datetime] = {}
     voided: set[CompetitionId] = set()
     sums: dict[CompetitorId, dict[CompetitionId, int]] = defaultdict(lambda: defaultdict(int))
     for recorded in log:
         event = recorded.event
         match event:
             case events.CompetitionAdded():
-                started[event.competition_id] = event.started_at or recorded.recorded_at, recorded.sequence
+                dates[event.competition_id] = event.started_at
             case events.CompetitionChanged() if event.started_at is not UNSET:
-                recorded_at = log[started[event.competition_id][1] - 1].recorded_at
-                started[event.competition_id] = event.started_at or recorded_at, started[event.competition_id][1]
+                dates[event.competition_id] = event.started_at
             case events.CompetitionVoided():
                 voided.add(event.competition_id)
             case events.CompetitionUnvoided():
                 voided.remove(event.competition_id)
     struck = struck_in(log)
-    for event in [recorded.event for recorded in counted_in(log)]:
-        if isinstance(event, Points) and event.competition_id is not None:
+    for recorded in counted_in(log):
+        event = recorded.event
+        if isinstance(event, Points) and event.competition_id is not None and event.ranking_id == ranking_id:
             for delta in event.deltas:
-                if delta.unity_id == unity_id and delta.competitor_id not in struck.get(event.competition_id, ()):
-                    sums[delta.competitor_id][event.competition_id] += delta.amount
+                if delta.competitor_id not in struck.get(event.competition_id, ()):
+                    first.setdefault(event.competition_id, recorded.recorded_at)
+                    if delta.unity_id == unity_id:
+                        sums[delta.competitor_id][event.competition_id] += delta.amount
+    numbers = list(dates)
     return {
         competitor_id: [
-            CompetitionSum(c, its[c]) for c in sorted(its, key=lambda c: started[c]) if c not in voided
+            CompetitionSum(c, its[c])
+            for c in sorted(its, key=lambda c: (dates[c] or first[c], numbers.index(c)))
+            if c not in voided
         ]
         for competitor_id, its in sums.items()
     }  # fmt: skip
@@ -58,7 +66,7 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
             board = board_of(log[:moment])
             sums = sums_of(log[:moment], what_counts(board, ranking_id, None))
             everybody = list(board.competitors)
-            whole = recounted(log[:moment], unity_id)
+            whole = recounted(log[:moment], ranking_id, unity_id)
             assert looked_at(sums, unity_id, everybody) >= sum(map(len, whole.values()))
             forms = Forms(board, sums, unity_id, everybody, last)
             for recorded in log[moment:]:

@@ -94,7 +94,7 @@ def _competition(
     row: list[Child] = [
         joined((what, voided, struck)),
         found.group_id,
-        venue.words.when_element(found.started_at),
+        None if found.date is None else venue.words.when_element(found.date),
         _result(names, found.result, found.winner_id),
     ]
     if viewer.may(Scope.WRITE):

@@ -62,6 +62,16 @@ async def test_a_form_is_shown_in_the_order_of_dates_now_and_as_it_was(season: S
     assert rows(await asked(client, path, f"unity={fouls}")) == [(ada, []), (ben, []), (pair, [])]
 
 
+async def test_a_competition_without_a_date_took_place_when_its_points_were_recorded(season: Season) -> None:
+    """Not when it was added."""
+    ada = season.ids[0]
+    dated = await play(season, (ada, 1), started_at="2001-11-01 15:00:00")
+    added = season.competition_id
+    other = await play(season, (ada, 2))
+    await give(season, added, (ada, 3))
+    assert rows(await asked(season.client, season.path, "top=1")) == [(ada, [(dated, 1), (other, 2), (added, 3)])]
+
+
 async def test_the_competitions_shown_are_limited(season: Season) -> None:
     client, path, (ada, *_) = season.client, season.path, season.ids
     played = [await play(season, (ada, n)) for n in range(LAST_MAX + 1)]
