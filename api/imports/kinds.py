@@ -66,7 +66,7 @@ class FileLine(ABC):
 _Line = TypeVar("_Line", bound=FileLine)
 
 
-CORRECT_OR_LEAVE_OUT: Final = "Correct their names, or leave them out (--leave-out)."
+CORRECT_OR_LEAVE_OUT: Final = "Correct the first line, or leave such columns out (--leave-out)."
 """What can be done about columns that mean nothing."""
 
 

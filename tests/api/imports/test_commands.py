@@ -125,7 +125,7 @@ async def test_columns_that_mean_nothing_are_left_out_if_an_option_says_so(
     (file := tmp_path / "some.csv").write_text("name,born\nAnn,2001\n")
     command = ["competitor", "import", slug, str(file), "--database-url", dsn]
     assert said(*command) == Said(
-        1, "", "Competitors have no 'born'. Correct their names, or leave them out (--leave-out).\n"
+        1, "", "Competitors have no 'born'. Correct the first line, or leave such columns out (--leave-out).\n"
     )
     assert said(*command, "--leave-out") == Said(0, "", "left out: 'born'\n1 competitor registered\n")
 

@@ -439,7 +439,7 @@ async def test_columns_that_are_no_unities_are_named_and_left_out_on_a_yes(impor
     (reason,) = await imported.refused(content)
     assert re.sub("[0-9]+", "1", reason) == (
         "Ranking 1 has no unity 'referee'. Ranking 1 has no unity 'goal for'. Similar: 'goals for', 'goal difference'. "
-        "Correct their names, or leave them out (--leave-out)."
+        "Correct the first line, or leave such columns out (--leave-out)."
     )
     assert await imported.counts(content, leave_out=True) == (1, 0)
     assert await imported.counts("date,participants,score\n2024-03-01,Ajax|Brest,2:1\n") == (0, 1)
