@@ -22,7 +22,7 @@ from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow
 from api.imports.rows import FileRows, parted, taken
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
-from engine.domain.events import CompetitionAdded, CompetitionChanged, Event, Points, Recorded
+from engine.domain.events import Event, Points, Recorded
 from engine.domain.names import name_key
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitionId, RankingId
@@ -71,7 +71,9 @@ class CompetitionLine(FileLine):
         self.set_prints(self._occurrence)
 
     def continue_after(self, event: Event) -> None:
-        if isinstance(event, CompetitionAdded) and event.result is None and self.played.result is not None:
+        said = event.said_result
+        is_fixture = event.made_competition is not None and said is not None and said.result is None
+        if is_fixture and self.played.result is not None:
             self._was_fixture = True
             self.left.insert(_RESULT, _RESULT)
             self.set_prints(self._occurrence)
@@ -159,9 +161,9 @@ class Competitions(FileKind[CompetitionLine]):
                 f"it was imported as competition {event.made_competition}, with another score or location; undo that "
                 "import first, or correct that competition and leave this line out"
             )
-        if isinstance(event, CompetitionChanged):
+        if (said := event.said_result) is not None:
             return (
-                f"competition {event.competition_id} was imported with another score (event {recorded.sequence}); undo "
+                f"competition {said.competition_id} was imported with another score (event {recorded.sequence}); undo "
                 "that import first, or correct that competition and leave this line out"
             )
         if isinstance(event, Points):
@@ -175,6 +177,6 @@ class Competitions(FileKind[CompetitionLine]):
         event = recorded.event
         if (made := event.made_competition) is not None:
             return board.competitions[made].voided_at is not None
-        if isinstance(event, CompetitionChanged):
-            return board.competitions[event.competition_id].result != event.result
+        if (said := event.said_result) is not None:
+            return board.competitions[said.competition_id].result != said.result
         return recorded.sequence in board.rankings[self._ranking_id].undone

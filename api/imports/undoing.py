@@ -13,7 +13,7 @@ from contextlib import closing
 from datetime import datetime
 from typing import Final
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from api.desk.desk import Desk
@@ -22,7 +22,7 @@ from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, ch
 from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Caused, Known, LacksResults, TotalOf, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
-from engine.domain.events import CompetitionChanged, Event, Points, Recorded, Result
+from engine.domain.events import Event, Points, Recorded, Result
 from engine.domain.judging import decide
 from engine.domain.lines import rule_of
 from engine.domain.reversals import holds_others
@@ -107,8 +107,8 @@ class _Planning:
             if event.competition_id in self._added.competitions:
                 self._since.append(recorded)
                 self._changed = True
-        elif isinstance(event, CompetitionChanged):
-            self._changed |= event.competition_id in self._added.results
+        elif (said := event.said_result) is not None:
+            self._changed |= said.competition_id in self._added.results
 
     async def attempt(self, *, divided: bool) -> Undoing | None:
         """The plan. None: something has changed, so it may be wrong. Unless `divided`, others wait meanwhile. Raises
@@ -288,8 +288,8 @@ async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
                 event = used.recorded.event
                 if event.made_competition is not None:
                     competitions.add(event.made_competition)
-                elif isinstance(event, CompetitionChanged) and event.result is not UNSET and event.result is not None:
-                    results[event.competition_id] = event.result
+                elif (said := event.said_result) is not None and said.result is not None:
+                    results[said.competition_id] = said.result
                 gave.take(used.recorded)
     if not keys:
         raise NotFound(f"This tournament has no import {name!r}; `tallybook import list` shows them.")

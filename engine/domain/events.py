@@ -67,6 +67,13 @@ class MadeUnity(Struct, frozen=True, kw_only=True):
     options: UnityOptions
 
 
+class SaidResult(Struct, frozen=True, kw_only=True):
+    """The result of a competition, as an event says it. None: it has none."""
+
+    competition_id: CompetitionId
+    result: Result | None
+
+
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """The base of all events. They are frozen, and their stored form omits fields that have their defaults. They cannot
     be part of a reference cycle, so the garbage collector skips them: a replay makes millions.
@@ -100,6 +107,11 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     @property
     def made_competition(self) -> CompetitionId | None:
         """The competition that it adds."""
+        return None
+
+    @property
+    def said_result(self) -> SaidResult | None:
+        """What it says of the result of a competition."""
         return None
 
     @property
@@ -211,6 +223,10 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
     def made_competition(self) -> CompetitionId:
         return self.competition_id
 
+    @property
+    def said_result(self) -> SaidResult:
+        return SaidResult(competition_id=self.competition_id, result=self.result)
+
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when the competition was recorded. A changed date is structural, because points may
@@ -235,6 +251,12 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     @property
     def structural(self) -> bool:  # type: ignore[override]
         return self.redates
+
+    @property
+    def said_result(self) -> SaidResult | None:
+        if self.result is UNSET:
+            return None
+        return SaidResult(competition_id=self.competition_id, result=self.result)
 
 
 class RankingCreated(EventBase, MainUnityOptions, frozen=True):
