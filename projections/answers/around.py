@@ -25,7 +25,8 @@ FIXTURES_SHOWN: Final = 6
 SIDES_SHOWN: Final = 3
 """Participants that are named of a competition with more than two: the best ones."""
 COMPETITIONS_LOOKED_AT_MAX: Final = 1_000
-"""The competitions of a page are searched among this many, the last that were added."""
+"""The competitions of a page are searched among this many, the last that were added; in a long log, the latest result
+among this many that were entered last."""
 _SIDES_LOOKED_AT_MAX: Final = 1_000
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
-from itertools import starmap
+from itertools import islice, starmap
 from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
@@ -58,7 +58,7 @@ FORM_EVENTS_MAX: Final = 20_000
 MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
 """Events of a log up to which the current table is compared with the table before a date. The comparison is made after
 each event, and many events may have been recorded since that date. In a longer log, it is compared with the table
-before the first points of the last competition were recorded."""
+before the first points of the last competition were recorded, which is sought among COMPETITIONS_LOOKED_AT_MAX."""
 GAINED_TOGETHER_MAX: Final = 50
 """Competitions that took place last, at the same time, up to which a table shows what they gave together. With more, it
 shows what the last of them gave."""
@@ -462,7 +462,7 @@ class _Table:
 
     async def _last(self, sequence: Sequence) -> _Last | None:
         """The competition that gave points last. None: there is none, or too much would have to be read."""
-        last = None if self._is_by_log else await self._last_by_date()
+        last = None if self._is_by_log else await self._last_by_date(sequence)
         if last is not None or self._asked.on is not None:
             return last
         asked = self._view.live.tournament_id, self._ranking_id, sequence, self._board
@@ -473,13 +473,14 @@ class _Table:
         date = None if competition is None else competition.date
         return _Last(competition_id=one, together=[one], took_place=date, before=found.before)
 
-    async def _last_by_date(self) -> _Last | None:
+    async def _last_by_date(self, sequence: Sequence) -> _Last | None:
         """The one that took place last. None: there is none, it is not known, or a current table has no dates."""
         sums, board = self._at.sums(self._ranking_id), self._board
         if sums is None:
             return None
         has_dates, took_place, together, entered = self._asked.on is not None, _FIRST_TIME, list[CompetitionId](), None
-        given = dict(sums.given)  # in the order of their first points
+        most = len(sums.given) if self._is_compared_by_date(sequence) else COMPETITIONS_LOOKED_AT_MAX
+        given = [*islice(reversed(sums.given), most)][::-1]  # in the order of their first points
         async for some in in_chunks(board.competitions.held(given), WALK_CHUNK_ITEMS):
             for one, competition in some:
                 if competition.voided_at is not None:
@@ -492,7 +493,7 @@ class _Table:
                     together.append(one)
         if not together or not has_dates:
             return None
-        last, before = together[-1], Sequence(given[together[-1]].sequence - 1)
+        last, before = together[-1], Sequence(sums.given[together[-1]].sequence - 1)
         return _Last(competition_id=last, together=together, took_place=took_place, before=before, entered=entered)
 
     async def _earlier(self, sequence: Sequence, last: _Last | None) -> PastBoardAt | None:

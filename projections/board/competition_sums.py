@@ -40,7 +40,7 @@ _BIGGEST: Final = 2**63
 _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
 _REACHED_BYTES: Final = 130
-_GIVEN_BYTES: Final = 220
+_GIVEN_BYTES: Final = 200
 
 
 class WhatCounts(Struct, frozen=True):

@@ -398,7 +398,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("results shown", f"{around.RESULTS_SHOWN}", "others not shown"),
             ("fixtures shown", f"{around.FIXTURES_SHOWN}", "others not shown"),
             (
-                "competitions searched for results and fixtures",
+                "competitions searched for results and fixtures, and for the latest result by date in long logs",
                 f"the newest {around.COMPETITIONS_LOOKED_AT_MAX:,}",
                 "others not shown",
             ),

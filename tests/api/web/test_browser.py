@@ -4,7 +4,7 @@ import gc
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any, Final
 
@@ -123,7 +123,8 @@ async def test_without_scripts_the_page_is_whole(visit: Begin) -> None:
 
 @pytest.mark.long
 async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: Championship) -> None:
-    """Of a competition of many, a fixture, names that are long, run from the right, or have no colour."""
+    """Of a competition of many, one entered late, a fixture, names that are long, run from the right, or have no
+    colour."""
     desk, live, teams = championship.service.desk, championship.live, championship.teams
     await championship.enroll(["السعودية", "A name of more characters than a large screen has room for"])
     many, duel = CompetitionId(await desk.new_id()), CompetitionId(await desk.new_id())
@@ -133,6 +134,10 @@ async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: C
         live, AddCompetition(competition_id=many, group_id=6, participants=who, result=result), actor=OPERATOR
     )
     await championship.give("Wales", 3, many)
+    late, day = CompetitionId(await desk.new_id()), datetime(2024, 3, 10, tzinfo=UTC)
+    added = AddCompetition(competition_id=late, group_id=8, participants=who[:2], started_at=day, location="Rome")
+    await desk.submit(live, added, actor=OPERATOR)
+    await championship.give("Wales", 2, late)
     await desk.submit(live, AddCompetition(competition_id=duel, group_id=7, participants=who[:2]), actor=OPERATOR)
     one = await visit()
     page = await one.go()
@@ -149,6 +154,7 @@ async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: C
         shown = (await page.locator(part).text_content() or "").removeprefix(caption or "")
         assert "".join(shown.split()) == "".join(without.split())
     assert "and 3 more" in await page.locator("#latest").inner_text()
+    assert "10 March 2024, Rome" in await page.locator("#latest .late").inner_text()
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.api.public_boards import Board, change
+from tests.bounds import Bounds
 from tests.service import Client, create_ranking, deltas, listed, register
 
 
@@ -112,6 +113,20 @@ async def test_a_competition_without_a_date_took_place_when_its_points_were_reco
         "Number 1": -1,
     }
     assert (await cup.shown("&on=2001-12-31"))[0] == march
+
+
+async def test_in_a_long_log_the_latest_is_sought_among_those_entered_last(cup: Cup, bounds: Bounds) -> None:
+    """Compared is the table before its first points were recorded."""
+    march, february, january = [await cup.add(f"2001-0{month}-01 12:00:00", *cup.ids[:2]) for month in (3, 2, 1)]
+    for competition in march, february, january:
+        await cup.give(competition, cup.ids[0], 3)
+    assert (await cup.shown())[0] == march
+    bounds(MOVED_BY_DATE_EVENTS_MAX=1)
+    assert (await cup.shown("&limit=9"))[0] == march
+    bounds(COMPETITIONS_LOOKED_AT_MAX=2)
+    table = await cup.table("&limit=8")
+    assert int(table["competitions"]["latest"]["id"]) == february
+    assert (table["since"] + 2, table["since_on"]) == (table["sequence"], None)
 
 
 async def test_what_competitions_of_the_same_time_gave_is_shown_together(cup: Cup) -> None:
