@@ -774,7 +774,7 @@ async def test_every_row_leads_to_its_explanation(championship: Championship) ->
 async def test_an_explanation_of_a_day_comes_to_the_place_of_that_day(championship: Championship) -> None:
     await championship.give("France", 50)
     page = await page_of(championship, f"/competitors/{championship.teams['France']}?at=2024-03-10")
-    assert "Position 3, 11 in points, as of " in page
+    assert 'Position 3, 11 in points, as of <time datetime="2024-03-10">10 March 2024</time></p>' in page
     assert "4 changes to the total: +11, 0." in page
     assert page.index("Wales \N{EN DASH} France 24-45") < page.index("France \N{EN DASH} Ireland 17-38")
     assert "France \N{EN DASH} England" not in page

@@ -812,6 +812,18 @@ async def test_times_of_a_tournament_are_shown_in_its_zone(visitor: Visitor, sea
         assert re.search(r"[0-9]{2}:[0-9]{2} UTC\+[12]\b", words(await visitor.page(at(season, below)))), below
 
 
+async def test_a_list_of_competitions_shows_the_days_and_times_that_were_declared(
+    visitor: Visitor, season: Season
+) -> None:
+    who = {"group_id": 1, "participants": season.ids[0]}
+    for started_at in ({}, {"started_at": "2026-05-03 00:00:00"}, {"started_at": "2026-05-04 18:30:00"}):
+        assert (await season.client.post("competitions.json", who | started_at)).status == 200
+    page = await visitor.page(at(season, "/competitions"))
+    cells = re.findall(r'<td[^>]*class="when"[^>]*>(.*?)</td>', page)[:3]
+    said = ["4 May 2026, 18:30 UTC", "3 May 2026", ""]
+    assert [re.sub(r"<[^>]*>", "", cell) for cell in cells] == said
+
+
 async def test_competitions_are_imported_after_a_look_and_taken_back_after_another(
     visitor: Visitor, season: Season, log: Log
 ) -> None:
