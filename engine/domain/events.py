@@ -95,6 +95,7 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     creates: ClassVar[tuple[str, ...]] = ()
     personal: ClassVar[tuple[str, ...]] = ()
     judged: ClassVar[bool] = True
+    gives: ClassVar[bool] = False
     opens_or_closes: ClassVar[bool] = False
     tag: ClassVar[str] = ""
     touches: ClassVar[tuple[Touchable, ...]]
@@ -409,6 +410,7 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
 
     tag = "PointsAdded"
     touches = ()
+    gives = True
     ranking_id: _Ranking
     competition_id: _Competition | None = None
     deltas: tuple[Delta, ...]

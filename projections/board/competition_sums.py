@@ -25,7 +25,7 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, PointsAdded, Recorded
+from engine.domain.events import Delta, Points, Recorded
 from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
@@ -144,7 +144,7 @@ class CompetitionSums:
         """Adds the deltas of the event `sequence`, which the ranking has just folded. In a unity that was `declared` to
         count results, the mark of the best or last result in a competition is kept instead."""
         competition_id = points.competition_id
-        if isinstance(points, PointsAdded) and competition_id is not None and competition_id not in self.given:
+        if points.gives and competition_id is not None and competition_id not in self.given:
             self.given[competition_id] = FirstPoints(sequence, recorded_at)
         lines = [*[(False, delta) for delta in points.deltas], *[(True, result) for result in points.results]]
         self._count(sequence, competition_id, lines)
