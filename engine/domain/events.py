@@ -87,7 +87,8 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     that it changes among those whose ids it names, and the order of all rankings. `touch` in
     `projections/tables/tables.py` adds the lists and totals that it changes. `judged`: False: operators can append it
     to a tournament that cannot be judged, so points that were due before may still have to expire. `opens_or_closes`:
-    whether it closes its ranking, or reopens it. Points do not expire in a closed one.
+    whether it closes its ranking, or reopens it. Points do not expire in a closed one. `gives`: it gives points, and
+    does not take back or restore them.
     """
 
     structural: ClassVar[bool] = False
