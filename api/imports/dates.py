@@ -12,11 +12,11 @@ _DATE: Final = re.compile(r"([0-9]{1,2})(?P<separator>[/.])([0-9]{1,2})(?P=separ
 """With dots, the day is always first."""
 _MONTH: Final = (
     "(?:jan|feb|fév|fev|mar|mär|mrz|apr|avr|abr|may|mai|mag|jun|jui|giu|jul|lug|aug|aoû|ago|sep|set|oct|okt|ott|out|nov|"
-    r"dec|dez|déc|dic|ene|gen)\w*\.?"
+    r"dec|dez|déc|dic|ene|gen)[a-z]*\.?"
 )
 _DATE_OF_SCORE: Final = re.compile(
     rf"[0-9]{{1,2}}(?:[-/]|\. ?){_MONTH}|{_MONTH}[-/ ][0-9]{{1,2}}|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}.*|{_DATE.pattern}",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _TIME_OF_SCORE: Final = re.compile("[0-9]{1,2}:[0-9]{2}:00(?: [AP]M)?")
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.domain.errors import Unreadable
 
-_SEPARATOR: Final = re.compile(r'"?sep=([;,])"?[;,]*(?=[\r\n]|\Z)', re.IGNORECASE)
+_SEPARATOR: Final = re.compile(r'"?sep=([;,])"?[;,]*(?=[\r\n]|\Z)', re.IGNORECASE | re.ASCII)
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - full width
 
 

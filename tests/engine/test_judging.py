@@ -1409,7 +1409,7 @@ def test_struck_competitors_are_looked_up_and_not_scanned(board: Board) -> None:
         fold_events(board, *decide(board, command))
         duel = board.competitions[DUEL]
         board.competitions[DUEL] = replace(duel, struck=Unscanned(duel.struck))
-    assert duel.struck == (BEN, ANNA)
+    assert duel.struck == (ANNA, BEN)
 
 
 def test_a_closed_ranking_refuses_a_strike_only_where_it_would_change(board: Board) -> None:

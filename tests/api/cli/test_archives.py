@@ -358,7 +358,7 @@ FORGED: Final[dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]]] = {
     "a time before the year 1": (in_text(lambda text: at_time(-(2**62), text)), "outside the years 1 to 9999"),
     "a time to come": (in_time_to_come, "ahead of the clock of the database"),
     "an actor below 0": (in_text(lambda text: text.replace(",0,", ",-1,")), "not an id"),
-    "an actor beyond 64 bits": (in_text(lambda text: text.replace(",0,", f",{2**70},")), "cannot be decoded"),
+    "an actor beyond 64 bits": (in_text(lambda text: text.replace(",0,", f",{2**70},")), "not an id"),
     "a line without an actor": (in_text(lambda text: text.replace(",0,", ",")), "cannot be decoded"),
     "a text without a place": (in_text(lambda text: text.partition("\n")[2]), "cannot be read"),
     "NUL in a text": (in_text(lambda text: text + "\0"), "U+0000"),
