@@ -157,7 +157,7 @@ ANSWERS: Final = {
     "rendering a ranking": ("api.interface.resources.rankings:resource", SHOWN),
     "holding a board": ("projections.live.tournament:LiveTournament.hold", COMPETITIONS),
     # the past
-    "reading a chunk": ("projections.past.past:Past._chunk", HISTORY),
+    "reading a chunk": ("projections.past.past:Past.chunks", HISTORY),
     "a past board": ("projections.past.past:Past.board_at", PAST),
     "explaining": ("projections.answers.explaining:explanation", EXPLAINED),
 }

@@ -114,6 +114,7 @@ class Model:
             return max([sequence for sequence, amount in sums.items() if amount], default=0)
         total = self.total(key)
         if self.how[key[1]][0] is Counts.LAST:
+            run = list(dict(run).items())  # of an event, the last one: as with sums, what it ends with counts
             while any(result != total for _, result in run):
                 run.pop(0)
         return min([sequence for sequence, result in run if result == total], default=0)
