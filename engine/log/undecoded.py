@@ -4,6 +4,7 @@ Functions take a connection and do not translate driver errors: readers use `poo
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
@@ -99,11 +100,14 @@ async def stored_of(
     asked = {tournament_id: _values(span, *bounds) for tournament_id, span in spans.items()}
     for row in await _STORED.fetch(connection, asked):
         found[row["tournament_id"]].append(row)
-    stored = {
-        tournament_id: _stored(tournament_id, rows, spans[tournament_id], *bounds)
-        for tournament_id, rows in found.items()
-    }
-    return {tournament_id: events for tournament_id, events in stored.items() if _follow(events, spans[tournament_id])}
+    stored = {}
+    for tournament_id, rows in found.items():
+        span = spans[tournament_id]
+        with suppress(LogForked):  # of a block that lacks events
+            events = _stored(tournament_id, rows, span, *bounds)
+            if _follow(events, span):
+                stored[tournament_id] = events
+    return stored
 
 
 def _values(span: EventSpan, events_max: int, bytes_max: int) -> tuple[object, ...]:
@@ -115,6 +119,7 @@ def _values(span: EventSpan, events_max: int, bytes_max: int) -> tuple[object, .
 def _stored(
     tournament_id: TournamentId, rows: list[Record], span: EventSpan, events_max: int, bytes_max: int
 ) -> list[Stored]:
+    """Raises LogForked if a block lacks events."""
     events = []
     each = within(tournament_id, rows, span.after.sequence, span.upto, events_max, bytes_max)
     for row, lines in zip(rows, each, strict=False):

@@ -942,6 +942,21 @@ async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
         assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, 4)
 
 
+async def test_a_log_that_lacks_events_of_a_block_does_not_keep_other_logs_from_being_read(
+    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
+) -> None:
+    await appended(database, block(tournament_id, request(), request(), request()))
+    await tamper(owner, line_removed(3), tournament_id)
+    other = await open_new_tournament(database, actor=OPERATOR)
+    spans = {
+        tournament_id: undecoded.EventSpan(heads.beginning(tournament_id), Sequence(4)),
+        other: undecoded.EventSpan(heads.beginning(other), Sequence(1)),
+    }
+    async with database.connection() as connection:
+        found = await undecoded.stored_of(connection, spans)
+        assert {one: [event.sequence for event in events] for one, events in found.items()} == {other: [1]}
+
+
 @pytest.mark.parametrize(
     ("kind", "body", "reason"),
     [
