@@ -141,7 +141,7 @@ def unseen_tail(tournament_id: TournamentId, after: Head, unseen: Unseen) -> Tai
     for stored in unseen.text.split("\x1e"):
         text, _, personals = stored.partition("\x1d")
         found = digest.block_in(text)
-        if found is None:
+        if found is None or not digest.is_moment(found.recorded_us):
             return None
         blocks.append(BlockLines(found.first_sequence, found.count, found.recorded_at, found.lines, personals or None))
         head = Head(Sequence(head.sequence + found.count), digest.chain(head.digest, text.encode()))

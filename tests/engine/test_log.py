@@ -1293,6 +1293,15 @@ async def test_what_an_append_tells_is_folded_only_where_its_chain_holds(databas
         tails.unseen_tail(tournament_id, Head(at.sequence, digest.genesis(tournament_id)), outcome.unseen)
 
 
+@pytest.mark.parametrize("place", ["", "2", "2 1 1", "2 x", f"2 {2**63 - 1}", f"2 -{2**63}"])
+def test_what_an_append_tells_without_a_place_and_time_that_it_can_have_is_read_from_the_log(place: str) -> None:
+    tournament_id = TournamentId(1)
+    head = Head(Sequence(1), digest.genesis(tournament_id))
+    text = f'{place}\n["TournamentRenamed",0] {{"name":"Ann"}}'
+    unseen = Unseen(text, digest.chain(head.digest, text.encode()))
+    assert tails.unseen_tail(tournament_id, head, unseen) is None
+
+
 async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be_decoded_is_named(
     database: Database, owner: asyncpg.Connection
 ) -> None:
