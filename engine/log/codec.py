@@ -282,17 +282,18 @@ class Topic(IntEnum):
     REVERSED = -4
 
 
-_TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {
-    EventSetAside: (Topic.SET_ASIDE,),
-    TournamentRenamed: (Topic.RENAMED,),
-    CompetitorErased: (Topic.ERASED,),
-    PointsReversed: (Topic.REVERSED,),
+TOPICS: Final[Mapping[type[Event], Topic]] = {
+    EventSetAside: Topic.SET_ASIDE,
+    TournamentRenamed: Topic.RENAMED,
+    CompetitorErased: Topic.ERASED,
+    PointsReversed: Topic.REVERSED,
 }
 
 
 def topics_of(event: Event) -> tuple[int, ...]:
     """What the event can be found by: a `Topic`, or the id of a competition."""
-    topics = _TOPICS.get(type(event), ())
+    topic = TOPICS.get(type(event))
+    topics = () if topic is None else (topic,)
     if isinstance(event, Points) and event.competition_id is not None:
         return event.competition_id, *topics
     return topics

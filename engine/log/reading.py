@@ -76,7 +76,7 @@ _LAST_JUDGED_AT: Final = f"""
     ) AS b
     WHERE last.sequence > 0
 """  # noqa: S608 # `ASIDE` is in `rows.py`
-_UNJUDGED: Final = [codec.Topic.SET_ASIDE, codec.Topic.ERASED]
+_UNJUDGED: Final = [topic for kind, topic in codec.TOPICS.items() if not kind.judged]
 _BLOCK_WITH: Final = f"""
     SELECT b.first_sequence, b.last_sequence, b.recorded_at, b.text, {PERSONALS}, {ASIDES}
     FROM block AS b
