@@ -288,12 +288,12 @@ TOPICS: Final[Mapping[type[Event], Topic]] = {
     CompetitorErased: Topic.ERASED,
     PointsReversed: Topic.REVERSED,
 }
+_TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {kind: (topic,) for kind, topic in TOPICS.items()}
 
 
 def topics_of(event: Event) -> tuple[int, ...]:
     """What the event can be found by: a `Topic`, or the id of a competition."""
-    topic = TOPICS.get(type(event))
-    topics = () if topic is None else (topic,)
+    topics = _TOPICS.get(type(event), ())
     if isinstance(event, Points) and event.competition_id is not None:
         return event.competition_id, *topics
     return topics
