@@ -20,7 +20,7 @@ from api.imports.competitors import read_competitors
 from api.imports.dates import DateOrder
 from api.imports.importer import import_lines
 from api.imports.kinds import FileKind
-from api.imports.played import Scoring
+from api.imports.played import ScoreRule
 from api.imports.rows import FileRows, Reader, read_csv, read_ndjson
 from api.imports.templates import TEMPLATES
 from api.imports.undoing import plan_undoing, undo_import
@@ -102,7 +102,7 @@ async def import_competitions(
 
     def kind_of(names: Names) -> Competitions:
         ranking_id, usual = names.ranking(ranking), TEMPLATES[like].scoring if like else {}
-        points = msgspec.convert({**usual, **(scoring or {})}, Scoring)
+        points = msgspec.convert({**usual, **(scoring or {})}, ScoreRule)
         return read_competitions(read_csv(read_whole(file)), ranking_id, points, leave_out=leave_out, dates=dates)
 
     await _import(slug, kind_of, json=json, where=where)

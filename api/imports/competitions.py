@@ -18,7 +18,7 @@ import msgspec
 from api.desk.fingerprints import fingerprint
 from api.imports.dates import DateOrder, order_of, year_first
 from api.imports.kinds import FileKind, FileLine, Print
-from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow, Scoring
+from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow, ScoreRule
 from api.imports.rows import FileRows, parted, taken
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
@@ -102,7 +102,7 @@ def _print(what: str, same: dict[str, str], rest: dict[str, str]) -> Print:
 def read_competitions(
     file: FileRows,
     ranking_id: RankingId,
-    scoring: Scoring,
+    scoring: ScoreRule,
     lines_max: int = IMPORT_COMPETITIONS_MAX,
     *,
     leave_out: bool = False,
@@ -132,7 +132,7 @@ class Competitions(FileKind[CompetitionLine]):
     columns = {"result": "score", "participants_delta": "points", "competition_id": "competition"}  # noqa: RUF012
 
     def __init__(
-        self, ranking_id: RankingId, scoring: Scoring, columns: Items[str], rows: Items[PlayedRow], *, leave_out: bool
+        self, ranking_id: RankingId, scoring: ScoreRule, columns: Items[str], rows: Items[PlayedRow], *, leave_out: bool
     ) -> None:
         super().__init__(rows)
         self._leave_out = leave_out

@@ -4,7 +4,7 @@ The columns `date`, `participants` and `score` are needed; `group` and `location
 optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by `|`.
 So do values for each participant, in the same order: points, and with more than two participants performances.
 
-A score of two numbers, such as 2:1 or ½:½, gives points as `Scoring` says, in unities that have no column. A word may
+A score of two numbers, such as 2:1 or ½:½, gives points as `ScoreRule` says, in unities that have no column. A word may
 follow that says that it was awarded. An empty score is that of a fixture.
 """
 
@@ -73,7 +73,7 @@ class Played(Struct, frozen=True, kw_only=True):
     deltas: tuple[Delta, ...]
 
 
-class Scoring(Struct, frozen=True, kw_only=True):
+class ScoreRule(Struct, frozen=True, kw_only=True):
     """The points that a score of two numbers gives. `win`, `draw` and `loss` are in the main unity, in its notation,
     unless a column or another field gives that. The other fields name the unities that get goals, or count
     competitions."""
@@ -109,7 +109,7 @@ class PlayedReader:
     that names no unity of it, or if two give points in the same unity. `leave_out`: such columns are left out."""
 
     def __init__(
-        self, board: Board, ranking_id: RankingId, columns: Items[str], scoring: Scoring, *, leave_out: bool
+        self, board: Board, ranking_id: RankingId, columns: Items[str], scoring: ScoreRule, *, leave_out: bool
     ) -> None:
         self._names = Names(board)
         self._zone = zone_of(board.publication.presentation.zone)

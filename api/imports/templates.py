@@ -32,7 +32,7 @@ class By(Struct, frozen=True):
 
 class Template(UnityOptions, frozen=True):
     """`unities`: the main one first, which has the options. `criteria`: of the classification. `scoring`: what scores
-    of two numbers give, by the fields of `Scoring`."""
+    of two numbers give, by the fields of `ScoreRule`."""
 
     unities: dict[str, Sort]
     criteria: tuple[By, ...] = ()

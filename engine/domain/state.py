@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from engine.domain.expiry import Expiry
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
 
@@ -36,6 +37,8 @@ class UnityState(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def notation(self) -> Notation: ...
     @property
     def expiry(self) -> Expiry | None: ...
 
@@ -68,9 +71,11 @@ class ResultsState(Protocol):
 
 
 class ParticipantsState(Collection[CompetitorId], Protocol):
-    """The competitors of a ranking. Finds one without a scan, and many faster in what `lookup` returns."""
+    """The competitors of a ranking. Finds one without a scan, and many faster in what `lookup` returns. `row` returns
+    None for a competitor who was never in the ranking."""
 
     def lookup(self) -> Container[CompetitorId]: ...
+    def row(self, competitor_id: CompetitorId) -> int | None: ...
 
 
 class RankingState(Protocol):

@@ -86,6 +86,12 @@ UNITIES_MAX: Final = 100
 """Unities of one ranking."""
 CRITERIA_MAX: Final = 20
 """Criteria of one classification."""
+SCORINGS_MAX: Final = 20
+"""Scorings of one ranking."""
+AWARDS_MAX: Final = 100
+"""Awards of one scoring."""
+SCORING_TABLE_MAX: Final = 1_000
+"""Amounts of one table of an award; statuses of an award, words and groups of a scoring."""
 BEST_MAX: Final = 1_000
 """Competitions that a criterion with `best` lets count."""
 DELTAS_MAX: Final = 10_000

@@ -268,6 +268,9 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("competitors of a ranking", f"{terms.ENROLLED_MAX:,}", "422"),
             ("unities of a ranking", f"{terms.UNITIES_MAX}", "422"),
             ("criteria of a classification", f"{terms.CRITERIA_MAX}", "422"),
+            ("scorings of a ranking", f"{terms.SCORINGS_MAX}", "422"),
+            ("awards of a scoring", f"{terms.AWARDS_MAX}", "422"),
+            ("amounts of a table, statuses, words, groups of a scoring", f"{terms.SCORING_TABLE_MAX:,}", "422"),
             ("competitions that `best` counts", f"{terms.BEST_MAX:,}", "422"),
             (
                 "sums of competitions for a classification (twice for a preview)",

@@ -7,7 +7,7 @@ from typing import Final, get_args
 from api.access.auth import Scope
 from api.imports.competitions import CompetitionLine
 from api.imports.dates import DateOrder
-from api.imports.played import Scoring
+from api.imports.played import ScoreRule
 from api.imports.templates import TEMPLATES, Kind
 from api.imports.undoing import Undoing
 from api.interface.competition_names import BETWEEN
@@ -35,11 +35,11 @@ _ORDERS: Final = get_args(DateOrder)
 _KINDS: Final = tuple([kind for kind in get_args(Kind) if TEMPLATES[kind].scoring])
 
 
-def scoring_of(given: Mapping[str, str]) -> Scoring:
+def scoring_of(given: Mapping[str, str]) -> ScoreRule:
     """The scoring that the fields of the form describe."""
     kind = next((kind for kind in _KINDS if kind == given.get("like")), None)
     typed = {name: given[name].strip() for name in _POINTS if given.get(name, "").strip()}
-    return Scoring(**((TEMPLATES[kind].scoring if kind else {}) | typed))
+    return ScoreRule(**((TEMPLATES[kind].scoring if kind else {}) | typed))
 
 
 def dates_of(given: Mapping[str, str]) -> DateOrder | None:
@@ -59,7 +59,7 @@ def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, notation:
         },
         labels={"like": "Scores as in"},
     )
-    usual = Scoring()
+    usual = ScoreRule()
     points = [
         text_input(
             field,

@@ -9,7 +9,7 @@ import pytest
 from api.desk.desk import Desk
 from api.imports.competitions import IMPORT_COMPETITIONS_MAX, Competitions, read_competitions
 from api.imports.dates import DateOrder
-from api.imports.played import FORM_OF_DATES, Scoring
+from api.imports.played import FORM_OF_DATES, ScoreRule
 from api.imports.rows import read_csv
 from api.interface.names import Names
 from engine.domain.errors import Unreadable
@@ -48,7 +48,7 @@ def _read(
     dates: DateOrder | None = None,
     **scoring: str,
 ) -> Competitions:
-    points = Scoring(**scoring)
+    points = ScoreRule(**scoring)
     return read_competitions(read_csv(content), names.ranking(ranking), points, leave_out=leave_out, dates=dates)
 
 
@@ -484,9 +484,9 @@ async def test_a_file_of_too_many_lines_is_refused() -> None:
         file = read_csv(b"date,participants,score\n" + b"2024-03-01,Ajax|Brest,2:1\n" * count)
         if refused:
             with pytest.raises(Unreadable, match=f"more than {IMPORT_COMPETITIONS_MAX:,} lines"):
-                read_competitions(file, RankingId(1), Scoring())
+                read_competitions(file, RankingId(1), ScoreRule())
         else:
-            assert len(read_competitions(file, RankingId(1), Scoring()).rows) == count
+            assert len(read_competitions(file, RankingId(1), ScoreRule()).rows) == count
 
 
 async def test_a_closed_ranking_is_refused_before_anything_is_added(imported: Import) -> None:

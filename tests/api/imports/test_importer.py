@@ -12,7 +12,7 @@ from api.imports.competitions import read_competitions
 from api.imports.competitors import read_competitors
 from api.imports.importer import BrokenOff, Interrupted, asked
 from api.imports.kinds import FileKind
-from api.imports.played import Scoring
+from api.imports.played import ScoreRule
 from api.imports.rows import read_csv
 from api.interface.names import Names
 from engine.domain.commands import CreateRanking, RegisterCompetitor
@@ -43,7 +43,7 @@ class Season(Struct, frozen=True):
 
     def read(self, content: bytes, _: Names | None = None) -> FileKind[Any]:
         file = read_csv(content)
-        return read_competitors(file) if self.requests == 1 else read_competitions(file, TABLE, Scoring())
+        return read_competitors(file) if self.requests == 1 else read_competitions(file, TABLE, ScoreRule())
 
     def so_far(self, done: int, of: int) -> str:
         return f"{done} of the file's {of} {self.what}s are {self.done}. Import it again: that adds only the rest."

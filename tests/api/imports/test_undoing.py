@@ -17,7 +17,7 @@ from api.desk.desk import Desk
 from api.imports import undoing
 from api.imports.competitions import read_competitions
 from api.imports.importer import BrokenOff, Imported, import_lines
-from api.imports.played import Scoring
+from api.imports.played import ScoreRule
 from api.imports.rows import read_csv
 from api.imports.undoing import plan_undoing, undo_import
 from engine.domain import commands, events
@@ -227,7 +227,7 @@ def _nobody(_done: int, _of: int) -> None: ...
 async def import_file(desk: Any, live: LiveTournament, ask: Import) -> Imported:
     rows = [f"2024-03-{day:02},1|2,{'' if score is None else f'{score}:0'}" for day, score in ask.scores.items()]
     file = read_csv("\n".join(["date,participants,score", *rows]).encode())
-    kind = read_competitions(file, ask.ranking_id, Scoring())
+    kind = read_competitions(file, ask.ranking_id, ScoreRule())
     return await import_lines(desk, live, kind, actor=OPERATOR, stop=asyncio.Event(), progress=_nobody)
 
 

@@ -137,6 +137,7 @@ INTERNAL: Final[dict[str, str]] = {
     "length at which a message, a drawing or a column of text is cut": """
         api.web.console.competition_import_pages: _PARTICIPANTS_SHOWN
         engine.domain.faults: CIRCLE_SHOWN_MAX
+        engine.domain.scoring: _KEY_SHOWN_MAX SHOWN_KEYS_MAX
         projections.verification.archives: NAMED_MAX
         projections.verification.erasures: FAULTS_SHOWN_MAX
         projections.board.differences: SHOWN_CHARACTERS_MAX

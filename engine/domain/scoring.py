@@ -1,0 +1,561 @@
+"""Scorings: how the results of competitions become points in a ranking.
+
+Pure. `wanted` derives from one result all the amounts that it gives. What is recorded for a new or corrected result is
+the difference to what was recorded before, so a scoring itself never looks at earlier lines.
+
+A result is read in these forms. Of two participants: a score `a:b`, perhaps with a word (`2:2 pen`), a word alone,
+`+:-` for a forfeit, or two performances `x|y`. Of one: a performance, or a bye. Of more: a performance for each. Who
+won is decided by the word, then by the declared winner, then by the score or the places.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, islice
+from typing import Annotated, Final, Literal, Protocol, assert_never, get_args
+
+from msgspec import Meta, Struct, structs
+
+from engine.domain.errors import Fault
+from engine.domain.notation import Notation, with_point
+from engine.domain.state import RankingState
+from engine.domain.terms import (
+    AWARDS_MAX,
+    DELTA_MAX,
+    ENROLLED_MAX,
+    ID_MAX,
+    NAME_CHARACTERS_MAX,
+    RESULT_MAX,
+    SCORING_TABLE_MAX,
+    SCORINGS_MAX,
+    CompetitorId,
+    UnityId,
+    name_fault,
+)
+
+_Value = Literal["outcome", "score", "for", "against", "place", "performance", "solved", "minutes", "tries", "last"]
+"""What an award reads from a result, for each participant. `score`: own score first. `solved`, `minutes`, `tries` and
+`last` are those of a contest: how many problems, the sum of their minutes, the wrong tries before them, and the last
+minute."""
+_Outcome = Literal["win", "draw", "loss", "bye"]
+Says = Literal["win", "draw", "loss", "awarded"] | None
+Entries = Literal["entries+1"]
+ABSENT: Final = "absent"
+"""The status of enrolled competitors without a result in the competition."""
+
+_Amount = Annotated[int, Meta(ge=-DELTA_MAX, le=DELTA_MAX)]
+_Text = Annotated[str, Meta(max_length=NAME_CHARACTERS_MAX)]
+_TableSize: Final = Meta(max_length=SCORING_TABLE_MAX)
+
+
+class Award(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
+    kw_only=True,
+    rename={"value": "from"},
+):
+    """Points in one unity for one value of a result. Amounts are in the unity's smallest unit.
+
+    `table`: amounts by outcome (`win`, or with a word `win pen`), by score (`3:1`, or by outcome), by performance, or
+    as a list by place. Without it, values are multiplied by `factor`; an outcome is 1, and `for`, `against` and
+    `performance` are read in the notation of the unity. `outcomes`: only these; empty: all. `statuses`: what DNS, DNF,
+    DSQ ... get, in any case; the entries are those of the scoring. `ties`: whether those who share a place each get the
+    full amount, or the mean of the places that they fill, rounded to the nearest, halves away from zero. `among`: whose
+    places are counted.
+    """
+
+    unity_id: Annotated[UnityId, Meta(ge=1, le=ID_MAX)]
+    value: _Value
+    table: Annotated[dict[_Text, _Amount], _TableSize] | Annotated[tuple[_Amount, ...], _TableSize] | None = None
+    factor: _Amount = 1
+    outcomes: tuple[_Outcome, ...] = ()
+    statuses: Annotated[dict[_Text, _Amount | Entries], _TableSize] = {}
+    ties: Literal["each", "mean"] = "each"
+    among: Literal["participants", "enrolled"] = "participants"
+
+
+class Scoring(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False, kw_only=True):
+    """The points that results of some competitions give.
+
+    `name`: for competitions with this `scale`; with a name and no groups, only for these. `groups`: for competitions of
+    these groups; empty, and no name: for all. `order`: which performances are better; `sent`: they are the places.
+    `words`: what words after a score say of the outcome of both; None: nothing; `awarded`: it was not played, so
+    without a winner both have lost an equal score. `entries`: the declared number; None: those enrolled.
+    """
+
+    awards: Annotated[tuple[Award, ...], Meta(max_length=AWARDS_MAX)]
+    name: _Text = ""
+    groups: Annotated[tuple[int, ...], _TableSize] = ()
+    order: Literal["low", "high", "sent"] = "sent"
+    words: Annotated[dict[_Text, Says], _TableSize] = {}
+    entries: Annotated[int, Meta(ge=1, le=ENROLLED_MAX)] | None = None
+
+
+class ScoredCompetition(Protocol):
+    """What a scoring reads of a competition. `scale`: the name of a scoring; empty: none."""
+
+    @property
+    def group_id(self) -> int: ...
+    @property
+    def participants(self) -> tuple[CompetitorId, ...]: ...
+    @property
+    def result(self) -> str | Mapping[CompetitorId, str] | None: ...
+    @property
+    def winner_id(self) -> CompetitorId | None: ...
+    @property
+    def scale(self) -> str: ...
+
+
+ScoredAmounts = dict[tuple[CompetitorId, UnityId], int]
+"""What a result gives: an amount for each competitor and unity."""
+
+
+class NotRead(Exception):
+    """A result that a scoring cannot read: it is accepted, gives nothing, and is listed. `why`: a sentence about it.
+    `forms`: those that count."""
+
+    def __init__(self, why: str, forms: tuple[str, ...]) -> None:
+        super().__init__(f"{why} Forms that count: {'; '.join(forms)}.")
+        self.why = why
+        self.forms = forms
+
+
+class ReadResult(Struct, frozen=True, kw_only=True):
+    """What a result says of one participant. `score`: own and other's; `word`: the one after it, in lower case;
+    `status`: instead of a performance, such as `dnf`."""
+
+    outcome: _Outcome | None = None
+    word: str = ""
+    score: tuple[str, str] | None = None
+    performance: str = ""
+    status: str = ""
+
+    def keys(self, value: _Value) -> Iterator[str]:
+        """Those that a table can have for it, the most exact first."""
+        texts = [":".join(self.score)] if value == "score" and self.score else []
+        if self.outcome is not None:
+            texts.append(self.outcome)
+        for text in texts:
+            if self.word:
+                yield f"{text} {self.word}"
+            yield text
+
+
+USUAL_WORDS: Final[Mapping[str, Says]] = {
+    "aet": None,
+    "pen": None,
+    "wo": "awarded",
+    "walkover": "awarded",
+    "awarded": "awarded",
+}
+"""Words that every scoring knows: extra time, penalties, and what was not played."""
+USUAL_STATUSES: Final = frozenset(("dns", "dnf", "dsq", "dq", "nc"))
+"""Texts that are known as no performance even where nothing is declared for them: not started, not finished,
+disqualified, not competing."""
+_OF_DUELS: Final = frozenset(("outcome", "score", "for", "against"))
+_OF_CONTESTS: Final = frozenset(("solved", "minutes", "tries", "last"))
+_OUTCOMES: Final = get_args(_Outcome)
+_WITH_KEYS: Final = ("outcome", "score", "performance")
+_SIGNS: Final[dict[str, _Outcome]] = {"+": "win", "-": "loss"}
+_LEFT_OUT: Final = str.maketrans("", "", "()./")
+
+_KEY_SHOWN_MAX: Final = 80
+"""Characters of a key that a fault repeats."""
+SHOWN_KEYS_MAX: Final = 20
+"""Keys of a table that are named when a result is not among them."""
+_NUMBER: Final = r"(1/2|½|[0-9]{1,9}(?:[.,][0-9]{1,6}|½)?)"
+_SCORE: Final = re.compile(rf"{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*(.*)", re.DOTALL)  # noqa: RUF001 - a dash is one, too
+_FORFEIT: Final = re.compile(r"([+-])\s*[:/]?\s*([+-])")
+_BYE: Final = re.compile(r"(?:(full|half|zero)[ -](?:point )?)?bye")
+_QUANTITY: Final = re.compile(r"([0-9]{1,18}(?::[0-5][0-9]){0,2})(?:\.([0-9]{1,9}))?")
+_PLACE: Final = re.compile(r"([1-9][0-9]{0,8})\.?")
+_SOLVED: Final = re.compile(r"(?:[^\W_]{1,8}:)?([0-9]{1,6})(?:\+([0-9]{1,4}))?")
+_NONE_SOLVED: Final = "-"
+_MINUS: Final = "\N{MINUS SIGN}"
+
+
+def choose(scorings: Iterable[Scoring], competition: ScoredCompetition) -> Scoring | None:
+    """The scoring for a competition: the one that its scale names, or else the first for its group; None: there is
+    none."""
+    scale = _plain(competition.scale)
+    for scoring in scorings:
+        if scale:
+            if _plain(scoring.name) == scale:
+                return scoring
+        elif competition.group_id in scoring.groups if scoring.groups else not scoring.name:
+            return scoring
+    return None
+
+
+def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: RankingState) -> ScoredAmounts:
+    """The points that the result gives in the ranking, to competitors who are or were in it. A 0 was given, too. None
+    without a result. Raises NotRead."""
+    readings = read(scoring, competition)
+    if not readings:
+        return {}
+    lines: ScoredAmounts = {}
+    entries = scoring.entries or len(ranking.participants)
+    places = {"participants": _places(scoring, readings)}
+    if any(award.among == "enrolled" for award in scoring.awards):
+        enrolled = ranking.participants.lookup()
+        places["enrolled"] = _places(scoring, {c: one for c, one in readings.items() if c in enrolled}, ranked=True)
+    ours = {c: one for c, one in readings.items() if ranking.participants.row(c) is not None}
+    for award in scoring.awards:
+        notation = ranking.unities[award.unity_id].notation
+        statuses = {_plain(status): _status_amount(award, given, entries) for status, given in award.statuses.items()}
+        given = [
+            (c, _amount(scoring, award, one, notation, places[award.among].get(c), statuses)) for c, one in ours.items()
+        ]
+        if (absent := statuses.get(ABSENT)) is not None and not award.outcomes:
+            given += [(c, absent) for c in ranking.participants if c not in ours]
+        most = RESULT_MAX if award.unity_id in ranking.of_results else DELTA_MAX
+        for competitor_id, amount in given:
+            if amount is not None:
+                key = competitor_id, award.unity_id
+                lines[key] = total = lines.get(key, 0) + amount
+                if abs(total) > most:
+                    raise _not_read(scoring, f"It gives {total}, which is not within ±{most}.")
+    return lines
+
+
+def _status_amount(award: Award, given: int | Entries, entries: int) -> int:
+    return given if isinstance(given, int) else _place_amount(award, entries + 1)
+
+
+def _amount(
+    scoring: Scoring,
+    award: Award,
+    reading: ReadResult,
+    notation: Notation,
+    place: tuple[int, int] | None,
+    statuses: Mapping[str, int],
+) -> int | None:
+    """What an award gives to a participant; None: nothing, not even 0. `place`: with how many it is shared."""
+    if award.outcomes and reading.outcome not in award.outcomes:
+        return None
+    if reading.status and reading.status in statuses:
+        return statuses[reading.status]
+    match award.value:
+        case "outcome" | "score":
+            return _by_table(scoring, award, reading)
+        case "for" | "against":
+            return reading.score and award.factor * _number(scoring, reading.score[award.value == "against"], notation)
+        case "place":
+            return None if place is None else _shared_amount(award, *place)
+        case "performance":
+            if not reading.performance:
+                return None
+            if isinstance(award.table, dict):
+                return _found(scoring, award.table, [_plain(reading.performance)], reading.performance)
+            return award.factor * _number(scoring, reading.performance, notation)
+        case "solved" | "minutes" | "tries" | "last":
+            return award.factor * _contest(scoring, reading.performance)[award.value] if reading.performance else None
+        case _:
+            assert_never(award.value)
+
+
+def _by_table(scoring: Scoring, award: Award, reading: ReadResult) -> int | None:
+    if reading.outcome is None:
+        return None
+    if not isinstance(award.table, dict):
+        return award.factor
+    keys = [*reading.keys(award.value)]
+    if reading.outcome == "bye" and not any(key in award.table for key in keys):
+        return None
+    return _found(scoring, award.table, keys, keys[0])
+
+
+def _found(scoring: Scoring, table: dict[str, int], keys: list[str], text: str) -> int:
+    for key in keys:
+        if key in table:
+            return table[key]
+    raise _not_read(scoring, f"{text!r} is not one of {', '.join(islice(table, SHOWN_KEYS_MAX))}.")
+
+
+def _number(scoring: Scoring, text: str, notation: Notation) -> int:
+    try:
+        return notation.number(text)
+    except ValueError as error:
+        raise _not_read(scoring, f"{text!r} {error}.") from None
+
+
+def _place_amount(award: Award, place: int) -> int:
+    if isinstance(award.table, tuple):
+        return award.table[place - 1] if place <= len(award.table) else 0
+    return award.factor * place
+
+
+def _shared_amount(award: Award, place: int, sharing: int) -> int:
+    """The mean is rounded to the nearest, halves away from zero."""
+    if award.ties == "each" or sharing == 1:
+        return _place_amount(award, place)
+    if isinstance(award.table, tuple):
+        total = sum(award.table[place - 1 : place + sharing - 1])
+    else:
+        total = award.factor * sharing * (2 * place + sharing - 1) // 2
+    size = (2 * abs(total) + sharing) // (2 * sharing)
+    return size if total >= 0 else -size
+
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read(scoring: Scoring, competition: ScoredCompetition) -> dict[CompetitorId, ReadResult]:
+    """What the result says of each participant; nothing of a fixture. Raises NotRead."""
+    participants, result = competition.participants, competition.result
+    winner = competition.winner_id if competition.winner_id in participants else None
+    if not result and winner is None:
+        return {}
+    performances = _performances_of(participants, result)
+    if performances is None:
+        text = result.strip() if isinstance(result, str) else ""
+        readings = _duel(scoring, text, participants, winner)
+        if readings is None and len(participants) == 1:
+            performances = {participants[0]: text}
+        elif readings is None:
+            raise _not_read(scoring, f"{text!r} is in none of the forms that count.")
+        elif not _scores_duels(scoring):
+            raise _not_read(scoring, f"{text!r} has no performances.")
+        else:
+            return readings
+    if not _scores_performances(scoring):
+        raise _not_read(scoring, "It has performances, which give no points.")
+    return _performed(scoring, performances, winner)
+
+
+def _performances_of(
+    participants: tuple[CompetitorId, ...], result: str | Mapping[CompetitorId, str] | None
+) -> dict[CompetitorId, str] | None:
+    """Those that are not empty; None: the result is of another form."""
+    if isinstance(result, str):
+        parts = result.split("|")
+        result = dict(zip(participants, parts, strict=True)) if len(participants) == len(parts) == 2 else None
+    return None if result is None else {c: text for c in participants if (text := result.get(c, "").strip())}
+
+
+def _duel(
+    scoring: Scoring, text: str, participants: tuple[CompetitorId, ...], winner: CompetitorId | None
+) -> dict[CompetitorId, ReadResult] | None:
+    """What a score, a word, a bye, or only a winner says; None: the text is of another form."""
+    pair, words, word = len(participants) == 2, _words(scoring), _plain(text)
+    readings = [ReadResult(word=word)] * len(participants)
+    if len(participants) == 1 and (bye := _BYE.fullmatch(text.casefold())) is not None:
+        return {participants[0]: ReadResult(outcome="bye", word=bye[1] or "")}
+    if pair and (signs := _FORFEIT.fullmatch(text.replace(_MINUS, "-"))) is not None and "-" in signs.groups():
+        return {c: ReadResult(outcome=_SIGNS[i], word="wo") for c, i in zip(participants, signs.groups(), strict=True)}
+    if pair and (found := _SCORE.fullmatch(text)) is not None:
+        word = _plain(found[3])
+        if word not in words:
+            raise _not_read(scoring, f"{found[3]!r} is not a word that counts after a score.")
+        score = _exact(found[1]), _exact(found[2])
+        one, other = [_quantity(part) or 0 for part in score]
+        if winner is None and one != other:
+            winner = participants[one < other]
+        readings = [ReadResult(word=word, score=score), ReadResult(word=word, score=score[::-1])]
+    elif word not in words:
+        return None
+    elif winner is None and words[word] is None:
+        raise _not_read(scoring, f"{text!r} does not say who won.")
+    return {
+        c: structs.replace(reading, outcome=_outcome(words[word], winner, c))
+        for c, reading in zip(participants, readings, strict=True)
+    }
+
+
+def _outcome(says: Says, winner: CompetitorId | None, competitor_id: CompetitorId) -> _Outcome:
+    if says is not None and says != "awarded":
+        return says
+    if winner is not None:
+        return "win" if winner == competitor_id else "loss"
+    return "draw" if says is None else "loss"
+
+
+def _performed(
+    scoring: Scoring, performances: Mapping[CompetitorId, str], winner: CompetitorId | None
+) -> dict[CompetitorId, ReadResult]:
+    known = USUAL_STATUSES.union(*(map(_plain, award.statuses) for award in scoring.awards))
+    readings = {
+        c: ReadResult(status=plain) if (plain := _plain(text)) in known else ReadResult(performance=text)
+        for c, text in performances.items()
+    }
+    first = [c for c, (place, _) in _places(scoring, readings, ranked=True).items() if place == 1]
+    if winner is None and len(first) == 1:
+        winner = first[0]
+    if winner is None and not first:
+        return readings
+    return {
+        c: structs.replace(reading, outcome="draw" if winner is None and c in first else _outcome("awarded", winner, c))
+        for c, reading in readings.items()
+    }
+
+
+def _places(
+    scoring: Scoring, readings: Mapping[CompetitorId, ReadResult], *, ranked: bool = False
+) -> dict[CompetitorId, tuple[int, int]]:
+    """The place of each with a performance, and how many share it; none if no award needs them. `ranked`: places that
+    were sent are counted again, because some of them are missing. Raises NotRead."""
+    values = {award.value for award in scoring.awards}
+    if "place" not in values and ("outcome" not in values or scoring.order == "sent"):
+        return {}
+    sizes: dict[CompetitorId, int] = {}
+    for competitor_id, reading in readings.items():
+        if reading.performance:
+            sent = _PLACE.fullmatch(reading.performance)
+            size = _quantity(reading.performance) if scoring.order != "sent" else sent and int(sent[1])
+            if size is None:
+                raise _not_read(scoring, f"{reading.performance!r} is not a {_measure(scoring)}.")
+            sizes[competitor_id] = -size if scoring.order == "high" else size
+    sharing = Counter(sizes.values())
+    before = accumulate([sharing[size] for size in sorted(sharing)], initial=1)
+    rank = dict(zip(sorted(sharing), before, strict=False))
+    sent_places = scoring.order == "sent" and not ranked
+    return {c: (size if sent_places else rank[size], sharing[size]) for c, size in sizes.items()}
+
+
+def _contest(scoring: Scoring, text: str) -> dict[str, int]:
+    """The contest values of a performance."""
+    minutes, tries = [], 0
+    for token in text.split() if text not in _NONE_SOLVED else ():
+        if (solved := _SOLVED.fullmatch(token)) is None:
+            raise _not_read(scoring, f"{token!r} is not a minute, perhaps with wrong tries before, such as 120+2.")
+        minutes.append(int(solved[1]))
+        tries += int(solved[2] or 0)
+    return {"solved": len(minutes), "minutes": sum(minutes), "tries": tries, "last": max(minutes, default=0)}
+
+
+def _words(scoring: Scoring) -> Mapping[str, Says]:
+    """Those that count, and the empty one."""
+    return {"": None, **USUAL_WORDS, **{_plain(word): says for word, says in scoring.words.items()}}
+
+
+def _plain(text: str) -> str:
+    """A word or a status in the form in which they are compared: `(n.V.)` is `nv`, and `w/o` is `wo`."""
+    return " ".join(text.casefold().translate(_LEFT_OUT).split())
+
+
+def _exact(text: str) -> str:
+    """A number of a score in the form that tables have: `2½` and `2,50` are `2.5`."""
+    whole, _, rest = with_point(text).partition(".")
+    rest = rest.rstrip("0")
+    return f"{int(whole)}.{rest}" if rest else f"{int(whole)}"
+
+
+def _quantity(text: str) -> int | None:
+    """A number or a time in seconds, in billionths; None: it is neither."""
+    negative = text[:1] in ("-", _MINUS)
+    found = _QUANTITY.fullmatch(with_point(text[1:] if negative else text.removeprefix("+")))
+    if found is None:
+        return None
+    whole = 0
+    for part in found[1].split(":"):
+        whole = 60 * whole + int(part)
+    size = whole * 10**9 + int((found[2] or "").ljust(9, "0"))
+    return -size if negative else size
+
+
+# ── What is wrong, and what counts ───────────────────────────────────────────────────────────────────────
+
+
+def _scores_duels(scoring: Scoring) -> bool:
+    return any(award.value in _OF_DUELS for award in scoring.awards)
+
+
+def _scores_performances(scoring: Scoring) -> bool:
+    return any(
+        award.value not in _OF_DUELS or (award.value == "outcome" and scoring.order != "sent")
+        for award in scoring.awards
+    )
+
+
+def _measure(scoring: Scoring) -> str:
+    return "place, such as 1" if scoring.order == "sent" else "number or time, such as 9.58 or 1:02.3"
+
+
+def _not_read(scoring: Scoring, why: str) -> NotRead:
+    values = {award.value for award in scoring.awards}
+    forms = []
+    if _scores_duels(scoring):
+        words = ", ".join(filter(None, _words(scoring)))
+        forms += ["a score of two numbers, such as 2:1", f"one of these words after it, or with a winner: {words}"]
+        forms += ["bye, half bye or zero bye"] if "outcome" in values else []
+    if _scores_performances(scoring):
+        each = "minutes of solved problems, such as 43 120+2, or -" if values & _OF_CONTESTS else _measure(scoring)
+        statuses = dict.fromkeys(status for award in scoring.awards for status in award.statuses if status != ABSENT)
+        forms += [f"for each participant, with | between two: a {each}" + "".join(f", {status}" for status in statuses)]
+    return NotRead(why, tuple(forms))
+
+
+def scoring_faults(ranking: RankingState, scorings: tuple[Scoring, ...]) -> list[Fault]:
+    """What is wrong with scorings that are declared for the ranking."""
+    if len(scorings) > SCORINGS_MAX:
+        return [Fault("scorings", f"must be at most {SCORINGS_MAX}")]
+    faults: list[Fault] = []
+    names = Counter(_plain(scoring.name) for scoring in scorings if scoring.name)
+    for number, scoring in enumerate(scorings):
+        field = f"scorings[{number}]"
+        faults += _text_faults(f"{field}.name", filter(None, [scoring.name]))
+        if names[_plain(scoring.name)] > 1:
+            faults.append(Fault(f"{field}.name", "must not be the name of another scoring"))
+        if not 1 <= len(scoring.awards) <= AWARDS_MAX:
+            faults.append(Fault(f"{field}.awards", f"must be 1 to {AWARDS_MAX}"))
+            continue
+        if scoring.entries is not None and not 1 <= scoring.entries <= ENROLLED_MAX:
+            faults.append(Fault(f"{field}.entries", f"must be from 1 to {ENROLLED_MAX}"))
+        for name, size in (("groups", len(scoring.groups)), ("words", len(scoring.words))):
+            if size > SCORING_TABLE_MAX:
+                faults.append(Fault(f"{field}.{name}", f"must be at most {SCORING_TABLE_MAX}"))
+        faults += _text_faults(f"{field}.words", scoring.words)
+        into = Counter(award.unity_id for award in scoring.awards)
+        for place, award in enumerate(scoring.awards):
+            its = f"{field}.awards[{place}]"
+            if into[award.unity_id] > 1 and award.unity_id in ranking.of_results:
+                faults.append(Fault(f"{its}.unity", "counts results: only one award can give them"))
+            faults += [Fault(f"{its}.{fault.field}", fault.message) for fault in _award_faults(ranking, award)]
+    return faults
+
+
+def _award_faults(ranking: RankingState, award: Award) -> Iterator[Fault]:
+    if award.unity_id not in ranking.unities:
+        yield Fault("unity", f"unity {award.unity_id} is not in this ranking")
+    table, amounts = award.table, [award.factor, *(n for n in award.statuses.values() if isinstance(n, int))]
+    if isinstance(table, dict):
+        amounts += table.values()
+        if award.value not in _WITH_KEYS:
+            yield Fault("table", "must be a list by place, or be left out")
+        for key in table if award.value in _WITH_KEYS else ():
+            if (wrong := _key_fault(award.value, key)) is not None:
+                yield Fault("table", f"{key[:_KEY_SHOWN_MAX]!r} {wrong}")
+    elif table is not None:
+        amounts += table
+        if award.value != "place":
+            yield Fault("table", "must be an object" if award.value in _WITH_KEYS else "must be left out")
+    elif award.value == "score":
+        yield Fault("table", "must be an object by score")
+    yield from _text_faults("statuses", award.statuses)
+    for name, size in (("table", len(table or ())), ("statuses", len(award.statuses))):
+        if size > SCORING_TABLE_MAX:
+            yield Fault(name, f"must have at most {SCORING_TABLE_MAX} amounts")
+    if not all(-DELTA_MAX <= amount <= DELTA_MAX for amount in amounts):
+        yield Fault("table" if table else "factor", f"must be within ±{DELTA_MAX}")
+
+
+def _text_faults(field: str, texts: Iterable[str]) -> Iterator[Fault]:
+    """What is wrong with words or statuses: each is compared without punctuation, but must not be empty."""
+    return (Fault(field, fault) for text in texts if (fault := name_fault(_plain(text))) is not None)
+
+
+def _key_fault(value: _Value, key: str) -> str | None:
+    """What is wrong with the key of a table, which no result would find."""
+    own = _plain(key)
+    if value != "performance":
+        score = _SCORE.fullmatch(key) if value == "score" else None
+        if score is not None:
+            own = f"{_exact(score[1])}:{_exact(score[2])} {_plain(score[3])}".strip()
+        elif own.split(" ")[0] not in _OUTCOMES:
+            return (
+                f"must be win, draw, loss or bye{', or a score such as 3:1' * (value == 'score')}, perhaps with a word"
+            )
+    return None if own == key else f"must be written {own!r}"
