@@ -55,6 +55,9 @@ CREATE TABLE competition (
     voided_at      timestamptz,
     revised        bigint NOT NULL DEFAULT 0,
     struck         bigint[] NOT NULL DEFAULT '{}',
+    scale          text NOT NULL DEFAULT '',
+    round          bigint,
+    round_name     text NOT NULL DEFAULT '',
     PRIMARY KEY (tournament_id, competition_id)
 );
 COMMENT ON COLUMN competition.number IS 'Order of creation in the tournament: 1, 2, 3 …; likewise in the other tables.';
@@ -62,6 +65,8 @@ COMMENT ON COLUMN competition.date IS 'Its declared date; NULL: none was declare
 COMMENT ON COLUMN competition.result IS 'The score; with more than two participants the results are theirs.';
 COMMENT ON COLUMN competition.voided_at IS 'Since when it does not count; NULL: it does.';
 COMMENT ON COLUMN competition.struck IS 'The competitors for whom it does not count.';
+COMMENT ON COLUMN competition.scale IS 'The name of the scoring that it uses; empty: none is named.';
+COMMENT ON COLUMN competition.round IS 'NULL: all competitions of its date are a round.';
 
 CREATE TABLE participant (
     tournament_id  bigint NOT NULL,

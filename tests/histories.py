@@ -127,6 +127,9 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         participants=_lists,
         result=_perhaps(_results),
         winner_id=_perhaps(ids),
+        scale=texts,
+        round=_perhaps(st.integers(-ID_MAX - 1, ID_MAX)),
+        round_name=texts,
     ),
     events.CompetitionChanged: st.builds(
         events.CompetitionChanged,
@@ -135,6 +138,11 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         location=_unset_or(texts),
         result=_unset_or(_perhaps(_results)),
         winner_id=_unset_or(_perhaps(ids)),
+        participants=_unset_or(_lists),
+        group_id=_unset_or(st.integers(-ID_MAX - 1, ID_MAX)),
+        scale=_unset_or(texts),
+        round=_unset_or(_perhaps(st.integers(-ID_MAX - 1, ID_MAX))),
+        round_name=_unset_or(texts),
     ),
     events.RankingCreated: st.builds(
         events.RankingCreated,
@@ -259,6 +267,7 @@ _places: Final = st.just("") | _names
 _nothing: Final = st.none()
 _tied: Final = st.just("tied")
 _sorts: Final = st.sampled_from(Sort)
+_rounds: Final = st.integers(-1, 3)
 _publications: Final = (
     st.fixed_dictionaries({"published": st.booleans()})
     | st.fixed_dictionaries({"freeze": st.just("now") | st.integers(1, COMMANDS_MAX)})
@@ -333,6 +342,9 @@ def _add_competition(draw: _Draw, board: Board, next_id: _NextId) -> commands.Ad
         participants=participants,
         result=_performances(draw, participants),
         winner_id=_one_of(draw, participants) if participants and draw(st.booleans()) else None,
+        scale=draw(_perhaps(_names)),
+        round=draw(_perhaps(_rounds)),
+        round_name=draw(_perhaps(_names)),
     )
 
 
@@ -340,8 +352,16 @@ def _change_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command
     competition_id = _one_of(draw, board.competitions)
     competition = board.competitions.get(competition_id)
     participants = () if competition is None else competition.participants
+    relists = draw(st.booleans())
+    if relists:
+        participants = _some_of(draw, board.competitors, at_least=0, at_most=4)
     return commands.ChangeCompetition(
         competition_id=competition_id,
+        participants=participants if relists else UNSET,
+        group_id=draw(_unset_or(st.integers(-2, 2))),
+        scale=draw(_unset_or(_perhaps(_names))),
+        round=draw(_unset_or(_perhaps(_rounds))),
+        round_name=draw(_unset_or(_perhaps(_names))),
         started_at=draw(_unset_or(_perhaps(_times))),
         location=draw(_unset_or(_perhaps(_places))),
         result=_performances(draw, participants) if draw(st.booleans()) else UNSET,

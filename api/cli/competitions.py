@@ -11,7 +11,7 @@ from api.cli.names import CompetitorTexts
 from api.cli.times import begin
 from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time
+from api.interface.fields import FORM_OF_TIMES, INTEGER, FieldMisread, begin_of_time
 from api.interface.names import Names
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
@@ -45,7 +45,21 @@ def _time(_reading: Reading, text: str) -> datetime:
         raise Unacceptable("The time cannot be read.", [Fault("started_at", f"must be {FORM_OF_TIMES}")]) from None
 
 
+def _number(_reading: Reading, text: str) -> int:
+    try:
+        number: int = INTEGER.read(text)
+    except FieldMisread as error:
+        raise Unacceptable("The round cannot be read.", [Fault("round", one) for one in error.faults]) from None
+    return number
+
+
 _LOCATION: Final = option("location", about="Where it takes place.")
+_GROUP: Final = "Number of the group of competitions that it belongs to, such as a division."
+_MORE: Final = (
+    option("scale", about="Name of the scoring that it uses."),
+    option("round", about="Number of its round. Without one, all competitions of its date are one.", read=_number),
+    option("round_name", about="Name of its round."),
+)
 _WINNER: Final = option("winner", "winner_id", about="Id or name of the participant that won.")
 _RESULT: Final = option(
     "result",
@@ -56,13 +70,7 @@ _RESULT: Final = option(
 add_competition = verb(
     AddCompetition,
     several("participants", CompetitorTexts),
-    option(
-        "group",
-        "group_id",
-        int,
-        default=1,
-        about="Number of the group of competitions that it belongs to, such as a round.",
-    ),
+    option("group", "group_id", int, default=1, about=_GROUP),
     option(
         "started_at",
         kind=StartedAt,
@@ -71,6 +79,7 @@ add_competition = verb(
     _LOCATION,
     _RESULT,
     _WINNER,
+    *_MORE,
     makes="competition_id",
 )
 change_competition = verb(
@@ -82,8 +91,16 @@ change_competition = verb(
         read=_time,
     ),
     _LOCATION,
+    option(
+        "participant",
+        "participants",
+        Annotated[list[str] | None, Parameter(negative="")],
+        about="Id or name of one who takes part from now on, in place of the former ones; may be given several times.",
+    ),
     _RESULT,
     _WINNER,
+    option("group", "group_id", int | None, about=_GROUP),
+    *_MORE,
 )
 record_result = verb(
     ChangeCompetition,
@@ -96,12 +113,16 @@ record_result = verb(
     ),
 )
 
+_OPTIONAL: Final = ("round", "round_name", "scale")
+"""Columns that are shown if any competition has a value."""
+
 
 async def list_competitions(
     slug: Slug,
     /,
     *,
     group: int | None = None,
+    round: int | None = None,  # noqa: A002 - its name everywhere
     competitor: str | None = None,
     has_result: bool | None = None,
     json: Json = False,
@@ -112,6 +133,8 @@ async def list_competitions(
     ----------
     group
         Only competitions of the group with this number.
+    round
+        Only those of the round with this number.
     competitor
         Only those in which the competitor with this id or name takes part.
     has_result
@@ -119,12 +142,17 @@ async def list_competitions(
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         competitor_id = None if competitor is None else Names(view.live.board).competitor(competitor)
-        question = CompetitionListQuestion(group_id=group, competitor_id=competitor_id, has_result=has_result)
+        question = CompetitionListQuestion(
+            group_id=group, round=round, competitor_id=competitor_id, has_result=has_result
+        )
         found, name_of = await ask(view, question), view.names.competitor
         rows: list[dict[str, object]] = [
             {
                 "id": competition_id,
                 "group_id": one.group_id,
+                "round": one.round,
+                "round_name": one.round_name,
+                "scale": one.scale,
                 "started_at": one.started_at,
                 "location": one.location,
                 "participants": {str(i): name_of(i).name for i in one.participants},
@@ -134,5 +162,6 @@ async def list_competitions(
             }
             for competition_id, one in found.competitions.items()
         ]
-    columns = ("id", "group_id", "started_at", "location", "participants", "result", "winner", "voided_at")
-    printing.rows(rows, columns, as_json=json)
+    columns = ("id", "group_id", "started_at", "location", "participants", "result", "winner", "voided_at", *_OPTIONAL)
+    shown = [one for one in columns if one not in _OPTIONAL or any(row[one] not in (None, "") for row in rows)]
+    printing.rows(rows, shown, as_json=json)

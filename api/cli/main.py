@@ -322,8 +322,8 @@ _TREE: Final = (
         that it gives in RANKING.
 
         Columns: date (in the tournament's time zone; such as 2026-08-01 15:30 or 01/08/2026), participants (names or
-        ids, separated by |) and score; then optionally group, location, and unities of the ranking by id or name, with
-        the points of each participant, separated by |.
+        ids, separated by |) and score; then optionally group, round (a number or a name), scale, location,
+        and unities of the ranking by id or name, with the points of each participant, separated by |.
 
         A score of two numbers, such as 2:1 or ½:½, gives points in the main unity (3 for a win, 1 for a draw, 0 for a
         loss), unless there is a column for it, and goals in the unities that the options name. With more than two
@@ -333,9 +333,10 @@ _TREE: Final = (
         If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run
         the same command again: it imports only the rest.
 
-        A line is done if an import into this ranking added a competition of the same group at the same time between
-        the same participants, as often as the file has it, and that import was not undone. If its location, score or
-        points differ now, it is refused: undo that import first, or correct that competition and leave the line out.
+        A line is done if an import into this ranking added a competition of the same group and round at the same time
+        between the same participants, as often as the file has it, and that import was not undone. If its location,
+        score or points differ now, it is refused: undo that import first, or correct that competition and leave the
+        line out.
 
         The command prints the name of the import, for `tallybook import undo`.
         """,

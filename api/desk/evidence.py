@@ -93,7 +93,8 @@ def evidence_of(live: LiveTournament, command: NeedsEvidence) -> Evidence | None
         case ReopenRanking():
             return PointsAtAnotherDate(live, command)
         case ChangeCompetition():
-            return None if command.started_at is UNSET else PointsAtAnotherDate(live, command)
+            is_plain = command.started_at is UNSET and command.participants is UNSET
+            return None if is_plain else PointsAtAnotherDate(live, command)
         case _:
             return evidence_of_previewed(live, command)
 
@@ -209,20 +210,24 @@ class PublicEnds(Evidence):
 
 class PointsAtAnotherDate(Evidence):
     """What expires, or counts again, when a competition gets another date or a ranking is reopened. Nothing does where
-    points do not expire."""
+    points do not expire. Other participants need nothing from the log, but their event is exact."""
 
     def __init__(self, live: LiveTournament, command: ChangeCompetition | ReopenRanking) -> None:
         super().__init__(live)
         self._command = command
         self._until: datetime | None = None  # what is due by then has expired
+        self._redates = True
         if isinstance(command, ReopenRanking):
             self._points = live.keep(Kept(partial(update_of_reopened, command.ranking_id)))
         else:
             self._points = live.keep(Kept(partial(update_of_redated, command.competition_id)))
+            self.alone, self._redates = command.participants is not UNSET, command.started_at is not UNSET
 
     @property
     def is_current(self) -> bool:
-        return not self._live.expires or (self._points.value is not None and self._until == self._live.boundaries[0])
+        if not (self._live.expires and self._redates):
+            return True
+        return self._points.value is not None and self._until == self._live.boundaries[0]
 
     async def look_up(self, live_pool: LivePool) -> None:
         if self._until != self._live.boundaries[0]:

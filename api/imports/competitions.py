@@ -1,10 +1,10 @@
 """Competitions from files, with the points that they give in a ranking: how a line is known again, and what it becomes.
 
 A line is two requests: the competition, and its points. The key of a competition is made from its time, its group, its
-participants, and the number of earlier lines with the same ones. The key of its points also includes the ranking. The
-score and the points are not in the keys but in the fingerprints of the requests. So a line whose score or points have
-changed since does not become another competition, which would count double. It is refused, and the message says what to
-do instead.
+round, its participants, and the number of earlier lines with the same ones. The key of its points also includes the
+ranking. The score and the points are not in the keys but in the fingerprints of the requests. So a line whose score or
+points have changed since does not become another competition, which would count double. It is refused, and the message
+says what to do instead.
 
 A line without a score is a fixture: a competition without a result. If a later file has its score, the result is a
 request of its own.
@@ -44,7 +44,7 @@ class CompetitionLine(FileLine):
 
     @property
     def alike(self) -> tuple[object, ...]:
-        return self.played.started_at, self.played.group_id, self.played.participants
+        return self.played.started_at, self.played.group_id, self.played.round, self.played.participants
 
     def set_prints(self, occurrence: int) -> None:
         self._occurrence = occurrence
@@ -52,12 +52,14 @@ class CompetitionLine(FileLine):
         same = {
             "started_at": played.started_at.isoformat(),
             "group": str(played.group_id),
+            "round": f"{played.round} {name_key(played.round_name)}",
             "participants": ",".join(map(str, played.participants)),
             "occurrence": str(occurrence),
             "generation": str(generation),
         }
         result = {"result": msgspec.json.encode(played.result).decode()}
-        added = {"location": name_key(played.location)} | ({"result": "null"} if self._was_fixture else result)
+        texts = {"location": name_key(played.location), "scale": name_key(played.scale)}
+        added = texts | ({"result": "null"} if self._was_fixture else result)
         points = same | {"ranking": str(self._ranking_id), "points generation": str(of_points)}
         deltas = {"deltas": ";".join(f"{d.competitor_id},{d.unity_id},{d.amount}" for d in played.deltas)}
         self.prints = (
@@ -92,6 +94,9 @@ class CompetitionLine(FileLine):
             participants=played.participants,
             result=played.result,
             winner_id=played.winner_id,
+            scale=played.scale,
+            round=played.round,
+            round_name=played.round_name,
         )
 
 
@@ -115,7 +120,7 @@ def read_competitions(
     if len(set(own)) < len(own) or not {*NEEDED} <= {*own}:
         raise Unreadable(
             "The first line must name the columns, each once: date, participants and score, then any of group, "
-            "location, and unities of the ranking."
+            "round, scale, location, and unities of the ranking."
         )
     rows = taken(file.rows, lines_max, dict[str, str])
     order = dates or order_of(row.fields["date"].strip() for row in rows)
@@ -129,7 +134,12 @@ class Competitions(FileKind[CompetitionLine]):
     done = "imported"
     steps = 3
     named = True
-    columns = {"result": "score", "participants_delta": "points", "competition_id": "competition"}  # noqa: RUF012
+    columns = {  # noqa: RUF012
+        "result": "score",
+        "round_name": "round",
+        "participants_delta": "points",
+        "competition_id": "competition",
+    }
 
     def __init__(
         self, ranking_id: RankingId, scoring: ScoreRule, columns: Items[str], rows: Items[PlayedRow], *, leave_out: bool

@@ -1,8 +1,8 @@
 """Competitions that were played: what the rows of a file say of them, and which points they give.
 
-The columns `date`, `participants` and `score` are needed; `group` and `location` are
-optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by `|`.
-So do values for each participant, in the same order: points, and with more than two participants performances.
+The columns `date`, `participants` and `score` are needed; `group`, `round` (a number or a name), `scale` and `location`
+are optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by
+`|`. So do values for each participant, in the same order: points, and with more than two participants performances.
 
 A score of two numbers, such as 2:1 or ½:½, gives points as `ScoreRule` says, in unities that have no column. A word may
 follow that says that it was awarded. An empty score is that of a fixture.
@@ -42,7 +42,7 @@ from projections.answers.zones import zone_of
 from projections.board.board import Board, Unity
 
 NEEDED: Final = ("date", "participants", "score")
-OPTIONAL: Final = ("group", "location")
+OPTIONAL: Final = ("group", "round", "scale", "location")
 _NUMBER: Final = r"([0-9]{1,9}(?:[.,][0-9]{1,3}|½)?|½|1/2)"
 _AWARDED: Final = r"(\(?(?:wo|w/o|w\.o\.|walkover|awarded)\)?)?"
 _SCORE: Final = re.compile(rf"{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*{_AWARDED}", re.IGNORECASE)  # noqa: RUF001 - a dash is one, too
@@ -66,6 +66,9 @@ class Played(Struct, frozen=True, kw_only=True):
 
     started_at: datetime
     group_id: int
+    round: int | None
+    round_name: str
+    scale: str
     location: str
     participants: tuple[CompetitorId, ...]
     result: Result | None
@@ -158,6 +161,7 @@ class PlayedReader:
         group = row.fields.get("group", "").strip() or "1"
         if not _GROUP.fullmatch(group):
             faults.append(Fault("group", f"{group!r} is not a whole number"))
+        in_round = row.fields.get("round", "").strip()
         named = _parts(row.fields["participants"])
         if len(named) > PARTICIPANTS_MAX:
             faults.append(Fault("participants", f"must name at most {PARTICIPANTS_MAX} competitors"))
@@ -179,6 +183,9 @@ class PlayedReader:
         return Played(
             started_at=started_at,
             group_id=int(group),
+            round=int(in_round) if _GROUP.fullmatch(in_round) else None,
+            round_name="" if _GROUP.fullmatch(in_round) else in_round,
+            scale=row.fields.get("scale", "").strip(),
             location=row.fields.get("location", "").strip(),
             participants=participants,
             result=_result(score, participants),

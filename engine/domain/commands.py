@@ -74,6 +74,9 @@ class AddCompetition(CommandBase, frozen=True, kw_only=True):
     participants: tuple[CompetitorId, ...] = ()
     result: Result | None = None
     winner_id: CompetitorId | None = None
+    scale: str | None = None
+    round: int | None = None
+    round_name: str | None = None
 
 
 class AddCompetitions(CommandBase, frozen=True, kw_only=True):
@@ -85,8 +88,13 @@ class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
     competition_id: CompetitionId
     started_at: datetime | None | UnsetType = UNSET
     location: str | None | UnsetType = UNSET
+    participants: tuple[CompetitorId, ...] | None | UnsetType = UNSET
     result: Result | None | UnsetType = UNSET
     winner_id: CompetitorId | None | UnsetType = UNSET
+    group_id: int | UnsetType = UNSET
+    scale: str | None | UnsetType = UNSET
+    round: int | None | UnsetType = UNSET
+    round_name: str | None | UnsetType = UNSET
 
 
 class ExpirePoints(CommandBase, frozen=True, kw_only=True):

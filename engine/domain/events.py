@@ -34,6 +34,7 @@ _Competitor = Annotated[CompetitorId, _ID]
 _Competition = Annotated[CompetitionId, _ID]
 _Ranking = Annotated[RankingId, _ID]
 _Unity = Annotated[UnityId, _ID]
+_Integer = Annotated[int, Meta(ge=-ID_MAX - 1, le=ID_MAX)]
 
 Result = str | dict[_Competitor, str]
 """The score of a competition. With more than two participants, the performance of each."""
@@ -126,6 +127,11 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
         """Whether it gives a competition another date: points may expire, or count again."""
         return False
 
+    @property
+    def relists(self) -> CompetitionId | None:
+        """The competition to which it gives other participants."""
+        return None
+
 
 class TournamentOpened(EventBase, frozen=True, kw_only=True):
     tag = "TournamentOpened"
@@ -205,18 +211,22 @@ Naming = CompetitorRegistered | CompetitorChanged
 
 
 class CompetitionAdded(EventBase, frozen=True, kw_only=True):
-    """`started_at` None: it started when it was recorded. Times are UTC."""
+    """`started_at` None: it started when it was recorded. Times are UTC. `scale`: the name of the scoring that it uses;
+    empty: none is named."""
 
     tag = "CompetitionAdded"
     touches = ("competition",)
     creates = ("competition_id",)
     competition_id: _Competition
-    group_id: Annotated[int, Meta(ge=-ID_MAX - 1, le=ID_MAX)]
+    group_id: _Integer
     started_at: datetime | None = None
     location: str = ""
     participants: tuple[_Competitor, ...] = ()
     result: Result | None = None
     winner_id: _Competitor | None = None
+    scale: str = ""
+    round: _Integer | None = None
+    round_name: str = ""
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.started_at)
@@ -232,8 +242,9 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when the competition was recorded. A changed date is structural, because points may
-    have expired by the old one. A PointsExpired follows for points that stop or start counting because of the
-    change."""
+    have expired by the old one. A PointsExpired follows for points that stop or start counting because of the change.
+    Other participants are structural, because results are judged by them, and exact, because they are judged by the
+    result and the winner."""
 
     tag = "CompetitionChanged"
     touches = ("competition",)
@@ -242,6 +253,11 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     location: str | UnsetType = UNSET
     result: Result | None | UnsetType = UNSET
     winner_id: _Competitor | None | UnsetType = UNSET
+    participants: tuple[_Competitor, ...] | UnsetType = UNSET
+    group_id: _Integer | UnsetType = UNSET
+    scale: str | UnsetType = UNSET
+    round: _Integer | None | UnsetType = UNSET
+    round_name: str | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.started_at)
@@ -252,7 +268,15 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
 
     @property
     def structural(self) -> bool:  # type: ignore[override]
-        return self.redates
+        return self.redates or self.exact
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.relists is not None
+
+    @property
+    def relists(self) -> CompetitionId | None:
+        return None if self.participants is UNSET else self.competition_id
 
     @property
     def said_result(self) -> SaidResult | None:

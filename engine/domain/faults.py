@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Impossible, Unacceptable
 from engine.domain.events import Result
 from engine.domain.names import name_key
@@ -83,8 +84,10 @@ def time_faults(started_at: datetime | None) -> list[Fault]:
     return [] if in_utc else [Fault("started_at", "must be in UTC")]
 
 
-def location_faults(location: str | None) -> list[Fault]:
-    return name_faults("location", location) if location else []
+def text_faults(command: AddCompetition | ChangeCompetition) -> list[Fault]:
+    """The faults of the texts of a competition, each of which may be empty."""
+    texts = {"location": command.location, "scale": command.scale, "round_name": command.round_name}
+    return [fault for field, text in texts.items() if text for fault in name_faults(field, text)]
 
 
 def color_faults(color: str | None | UnsetType) -> list[Fault]:
@@ -184,6 +187,20 @@ def judged_result(result: Result | None, participants: tuple[CompetitorId, ...])
     ]
     faults += [fault for text in result.values() for fault in name_faults("result", text)]
     return {competitor_id: text.strip() for competitor_id, text in result.items()} or None, faults
+
+
+def kept_result_faults(result: Result | None, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+    """Why a result cannot stay when the competition gets these participants."""
+    if result is None:
+        return []
+    if isinstance(result, dict) != (len(participants) > SCORE_PARTICIPANTS_MAX):
+        fault = "must be sent, too: up to two participants have a score, more have a performance each"
+        return [Fault("result", fault)]
+    gone = set(result).difference(participants) if isinstance(result, dict) else ()
+    return [
+        Fault("result", f"must be sent, too: it has a performance of competitor {one}, who is no participant")
+        for one in sorted(gone)
+    ]
 
 
 def _is_object(text: str) -> bool:

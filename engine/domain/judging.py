@@ -25,8 +25,8 @@ from engine.domain.faults import (
     color_faults,
     description_faults,
     judged_result,
+    kept_result_faults,
     list_faults,
-    location_faults,
     name_faults,
     parent_faults,
     participant_faults,
@@ -34,6 +34,7 @@ from engine.domain.faults import (
     repeated,
     tag_faults,
     taken_faults,
+    text_faults,
     time_faults,
     unacceptable,
     winner_faults,
@@ -354,7 +355,7 @@ def add_competition(state: State, command: commands.AddCompetition) -> Event:
     faults = [
         *participant_faults(state, command.participants),
         *time_faults(command.started_at),
-        *location_faults(command.location),
+        *text_faults(command),
         *result_faults,
         *winner_faults(command.winner_id, command.participants),
     ]
@@ -368,28 +369,43 @@ def add_competition(state: State, command: commands.AddCompetition) -> Event:
         participants=command.participants,
         result=result,
         winner_id=command.winner_id,
+        scale=(command.scale or "").strip(),
+        round=command.round,
+        round_name=(command.round_name or "").strip(),
     )
 
 
 def _change_competition(state: State, command: commands.ChangeCompetition) -> events.CompetitionChanged:
-    participants = existing(state.competitions, "competition", command.competition_id).participants
+    competition = existing(state.competitions, "competition", command.competition_id)
+    relists, winner_id = command.participants is not UNSET, command.winner_id
+    participants = command.participants or () if relists else competition.participants
     result: Result | None | UnsetType = UNSET
     result_faults: list[Fault] = []
     if command.result is not UNSET:
         result, result_faults = judged_result(command.result, participants)
+    elif relists:
+        result_faults = kept_result_faults(competition.result, participants)
+    if relists and winner_id is UNSET:
+        winner_id = competition.winner_id
     faults = [
+        *(participant_faults(state, participants) if relists else ()),
         *time_faults(None if command.started_at is UNSET else command.started_at),
-        *location_faults(None if command.location is UNSET else command.location),
+        *text_faults(command),
         *result_faults,
-        *winner_faults(None if command.winner_id is UNSET else command.winner_id, participants),
+        *winner_faults(None if winner_id is UNSET else winner_id, participants),
     ]
     refuse_if_any(faults)
     return events.CompetitionChanged(
         competition_id=command.competition_id,
         started_at=command.started_at,
         location=_stripped(_instead("", command.location)),
+        participants=_instead((), command.participants),
         result=result,
         winner_id=command.winner_id,
+        group_id=command.group_id,
+        scale=_stripped(_instead("", command.scale)),
+        round=command.round,
+        round_name=_stripped(_instead("", command.round_name)),
     )
 
 

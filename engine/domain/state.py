@@ -7,6 +7,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Protocol
 
+from engine.domain.events import Result
 from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -26,6 +27,10 @@ class CompetitionState(Protocol):
 
     @property
     def participants(self) -> tuple[CompetitorId, ...]: ...
+    @property
+    def result(self) -> Result | None: ...
+    @property
+    def winner_id(self) -> CompetitorId | None: ...
     @property
     def voided_at(self) -> datetime | None: ...
     @property

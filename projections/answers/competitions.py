@@ -22,6 +22,7 @@ class CompetitionListQuestion(Question[CompetitionList], frozen=True, kw_only=Tr
     competitor does not exist."""
 
     group_id: int | None = None
+    round: int | None = None
     competitor_id: CompetitorId | None = None
     has_result: bool | None = None
     newest_first: bool = False
@@ -30,7 +31,9 @@ class CompetitionListQuestion(Question[CompetitionList], frozen=True, kw_only=Tr
 
     async def answered(self, view: View) -> CompetitionList:
         those = view.live.board.competitions
-        chosen = CompetitionFilter(group_id=self.group_id, competitor_id=self.competitor_id, has_result=self.has_result)
+        chosen = CompetitionFilter(
+            group_id=self.group_id, round=self.round, competitor_id=self.competitor_id, has_result=self.has_result
+        )
         if self.competitor_id is not None:
             competitor_of(view.live.board, self.competitor_id)
         selection = None

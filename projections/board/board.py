@@ -41,7 +41,7 @@ from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
-FOLD_VERSION: Final = 10
+FOLD_VERSION: Final = 11
 """Raised whenever the same log would give a different board or different rows. Tables and snapshots of another version
 are not read, but made again."""
 
@@ -86,7 +86,7 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """`date`: the declared one; None: none was declared. `result`: a score; with more than two participants, the
     existing performances, in the order of the participants. `struck`: the competitors for whom it does not count,
-    ascending."""
+    ascending. `scale`: the name of the scoring that it uses; empty: none is named."""
 
     number: int
     group_id: int
@@ -100,6 +100,9 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     updated_at: datetime
     revised: Sequence
     struck: tuple[CompetitorId, ...] = ()
+    scale: str = ""
+    round: int | None = None
+    round_name: str = ""
 
     @property
     def started_at(self) -> datetime:
@@ -300,6 +303,9 @@ def _fold_competition(board: Board, event: CompetitionEvent, recorded: Recorded)
                 created_at=recorded.recorded_at,
                 updated_at=recorded.recorded_at,
                 revised=recorded.sequence,
+                scale=event.scale,
+                round=event.round,
+                round_name=event.round_name,
             )
         case events.CompetitionChanged():
             _change_competition(board, event, recorded)
@@ -636,12 +642,18 @@ def forgotten(competitor_id: CompetitorId, competitor: Competitor) -> Competitor
 
 def _change_competition(board: Board, event: events.CompetitionChanged, recorded: Recorded) -> None:
     competition = board.competitions[event.competition_id]
+    participants = _set(event.participants, competition.participants)
     board.competitions[event.competition_id] = msgspec.structs.replace(
         competition,
+        group_id=_set(event.group_id, competition.group_id),
+        participants=participants,
         date=_set(event.started_at, competition.date),
         location=_set(event.location, competition.location),
-        result=_in_order(_set(event.result, competition.result), competition.participants),
+        result=_in_order(_set(event.result, competition.result), participants),
         winner_id=_set(event.winner_id, competition.winner_id),
+        scale=_set(event.scale, competition.scale),
+        round=_set(event.round, competition.round),
+        round_name=_set(event.round_name, competition.round_name),
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
     )

@@ -52,6 +52,7 @@ class CompetitionFilter(Struct, frozen=True, kw_only=True):
 
     kind: ClassVar[Touchable] = "competition"
     group_id: int | None = None
+    round: int | None = None
     competitor_id: CompetitorId | None = None
     has_result: bool | None = None
     since: datetime | None = None
@@ -60,6 +61,7 @@ class CompetitionFilter(Struct, frozen=True, kw_only=True):
     def lets_through(self, competition: Competition) -> bool:
         return (
             (self.group_id is None or competition.group_id == self.group_id)
+            and (self.round is None or competition.round == self.round)
             and (self.has_result is None or (competition.result is not None) == self.has_result)
             and (self.since is None or competition.started_at >= self.since)
             and (self.until is None or competition.started_at <= self.until)

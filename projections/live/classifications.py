@@ -6,6 +6,7 @@ request, because each change first records the old values. Nothing is copied, ho
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Sequence as Items
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Final
 from weakref import WeakValueDictionary
@@ -13,7 +14,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from engine.domain.events import Event, Points, Recorded, changed_by
-from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, HasBoard, Ranking
 from projections.board.classification import ClassifiedGroup, Counted, by_totals_alone, in_force, leading, needs_sums
 from projections.board.classified_lines import ClassifiedLines
@@ -48,6 +49,7 @@ class HeldCounts(Counted):
         self._ranking_id = ranking_id
         self._unities = dict(ranking.unities)  # one whose sort changes is replaced there
         self._noted: dict[tuple[UnityId, CompetitorId], _Noted] = {}
+        self._relisted: dict[CompetitionId, Items[CompetitorId]] = {}
         self._board = board
         self._given: CompetitionSums | None = None
 
@@ -63,6 +65,8 @@ class HeldCounts(Counted):
                     self._noted[key] = self._as_now(*key)
         elif event.structural and "competition" in event.touches and self._voided is self._board.voided:
             self._voided = frozenset(self._voided)
+        if event.relists is not None:
+            self._relisted.setdefault(event.relists, super().participants(event.relists))
 
     def _as_now(self, unity_id: UnityId, competitor_id: CompetitorId) -> _Noted:
         total = super().total(unity_id, competitor_id)
@@ -74,6 +78,10 @@ class HeldCounts(Counted):
     def total(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         noted = self._noted.get((unity_id, competitor_id))
         return super().total(unity_id, competitor_id) if noted is None else noted.total
+
+    def participants(self, competition_id: CompetitionId) -> Items[CompetitorId]:
+        noted = self._relisted.get(competition_id)
+        return super().participants(competition_id) if noted is None else noted
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         if self._given is not None:
@@ -111,6 +119,8 @@ class Classifications:
         """Notes what the event will change. Call it before the event is folded into the board."""
         for counts in self.held:
             counts.note(recorded.event)
+        if recorded.event.relists is not None:
+            self._known.clear()
 
     def clear(self) -> None:
         """Drops all lines. Call it when the board is replaced."""

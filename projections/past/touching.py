@@ -56,7 +56,7 @@ def _names(event: Event, competitor_id: CompetitorId) -> bool:
     result = getattr(event, "result", None)
     return (
         any(getattr(event, name, None) == competitor_id for name in _ONE)
-        or any(competitor_id in getattr(event, name, ()) for name in _LISTS)
+        or any(competitor_id in (getattr(event, name, ()) or ()) for name in _LISTS)
         or any(line.competitor_id == competitor_id for name in _LINES for line in getattr(event, name, ()))
         or (isinstance(result, dict) and competitor_id in result)
     )

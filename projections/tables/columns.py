@@ -238,7 +238,6 @@ COMPETITION: Final = Table(
     columns=columns_of(
         Competition,
         _NUMBER,
-        Column("group_id", "bigint", fixed=True),
         Column("result", "text", taken=_score),
         _CREATED_AT,
         _UPDATED_AT,
@@ -371,7 +370,7 @@ def _results(participants: list[CompetitorId], results: list[str | None]) -> dic
 PARTICIPANT: Final = Table(
     "participant",
     ids=(_TOURNAMENT_ID, Column("competition_id", "bigint"), Column("number", "int")),
-    columns=(Column("competitor_id", "bigint", fixed=True), Column("result", "text")),
+    columns=(Column("competitor_id", "bigint"), Column("result", "text")),
     structs=False,
 )
 ENROLMENT: Final = Table(

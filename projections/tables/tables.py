@@ -499,12 +499,14 @@ async def _load_enrolments(
 
 class Touched(Struct):
     """A tournament's board, and the rows of it that a run of events may have changed. `set_aside`: the sequences that
-    the events set aside. `erased`: the competitors that they erase."""
+    the events set aside. `erased`: the competitors that they erase. `relisted`: the competitions that may have fewer
+    participants."""
 
     board: Board
     publication: bool = False
     competitors: set[CompetitorId] = field(default_factory=set)
     competitions: set[CompetitionId] = field(default_factory=set)
+    relisted: set[CompetitionId] = field(default_factory=set)
     rankings: set[RankingId] = field(default_factory=set)
     enrolments: dict[RankingId, "TouchedEnrolments"] = field(default_factory=dict)
     unities: set[tuple[RankingId, UnityId]] = field(default_factory=set)
@@ -539,6 +541,8 @@ def touch(touched: Touched, event: Event) -> None:
                         _touch_list(touched, event.ranking_id, delta.competitor_id)
             if isinstance(event, events.PointsReversed) and event.undone is not None:
                 touched.rankings.add(event.ranking_id)
+        case events.CompetitionChanged() if event.relists is not None:
+            touched.relisted.add(event.relists)
         case events.EventSetAside():
             touched.set_aside.add(event.sequence)
         case events.RankingCreated():
@@ -593,6 +597,9 @@ def everything(board: Board) -> Touched:
     )
 
 
+_UNLIST: Final = "DELETE FROM participant WHERE tournament_id = $1 AND competition_id = ANY($2::bigint[])"
+
+
 async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
     """Writes the touched rows of each tournament as its board has them."""
     if is_distributed(connection) and len(touched) > 1:
@@ -606,6 +613,9 @@ async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) 
     await _write(connection, COMPETITOR, competitors)
     competitions = ((t, c, board.competitions[c]) for t, on, board in of for c in on.competitions)
     await _write(connection, COMPETITION, competitions)
+    for tournament_id, on, _ in of:
+        if on.relisted:
+            await connection.execute(_UNLIST, tournament_id, on.relisted)
     participants = (row for t, on, board in of for c in on.competitions for row in _participants(t, c, board))
     await _write(connection, PARTICIPANT, participants)
     rankings = ((t, r, board.rankings[r]) for t, on, board in of for r in on.rankings)

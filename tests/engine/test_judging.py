@@ -48,6 +48,7 @@ from tests.histories import EVENTS, LOGO, commands_for, copied, fold_events, his
 ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5
 NOBODY = 99
 FRIENDLY, DUEL, RACE, RIGGED = 20, 21, 22, 23  # of none, of two, of four, of two and voided
+TIMED = 24  # of three, two of whom have a performance
 OVERALL, FINISHED = 30, 31
 POINTS, GOALS, TIMES = 40, 41, 42
 NEW, NEW_TOO = 50, 51
@@ -87,6 +88,13 @@ GIVEN: Final[tuple[Event, ...]] = (
     events.PointsReversed(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, -3),), competition_id=RIGGED, reverses=15),
     events.CompetitorsStruck(competition_id=RACE, competitors=(CARA, DORA)),
     events.CompetitorsUnstruck(competition_id=RACE, competitors=(DORA,)),
+    events.CompetitionAdded(
+        competition_id=TIMED,
+        group_id=1,
+        participants=(ANNA, BEN, CARA),
+        result={ANNA: "9.58", BEN: "9.69"},
+        winner_id=ANNA,
+    ),
 )
 """Anna is above Ben, who is above Cara. The ranking Overall is open, Finished is closed."""
 
@@ -402,6 +410,29 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a report may empty everything": (
         report(DUEL, started_at=None, location=None, result=None, winner_id=None),
         reported(DUEL, started_at=None, location="", result=None, winner_id=None),
+    ),
+    "a scale, a round and its name may be given": (
+        compete(ANNA, BEN, scale=" sprint ", round=-3, round_name=" Final "),
+        competed(ANNA, BEN, scale="sprint", round=-3, round_name="Final"),
+    ),
+    "they and the group may change": (
+        report(DUEL, group_id=-2, scale=" sprint ", round=0, round_name=" Final "),
+        reported(DUEL, group_id=-2, scale="sprint", round=0, round_name="Final"),
+    ),
+    "they may be taken away": (
+        report(DUEL, scale=None, round=None, round_name=""),
+        reported(DUEL, scale="", round=None, round_name=""),
+    ),
+    "others may take part": (report(DUEL, participants=(CARA, BEN)), reported(DUEL, participants=(CARA, BEN))),
+    "nobody may take part": (report(RACE, participants=None), reported(RACE, participants=())),
+    "others may take part with a result of theirs": (
+        report(DUEL, participants=(ANNA, CARA, DORA), result={CARA: "9.58"}, winner_id=DORA),
+        reported(DUEL, participants=(ANNA, CARA, DORA), result={CARA: "9.58"}, winner_id=DORA),
+    ),
+    "who was struck may leave": (report(RACE, participants=(ANNA,)), reported(RACE, participants=(ANNA,))),
+    "a result that fits the others stays": (
+        report(TIMED, participants=(BEN, ANNA, EMIL)),
+        reported(TIMED, participants=(BEN, ANNA, EMIL)),
     ),
     "performances may be emptied": (report(RACE, result={}), reported(RACE, result=None)),
     "performances may come later": (
@@ -926,6 +957,28 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
         report(DUEL, winner_id=CARA),
         [("winner", f"competitor {CARA} is not a participant")],
     ),
+    "others who take part twice, or are unknown": (
+        report(DUEL, participants=(ANNA, ANNA, NOBODY)),
+        [
+            ("participants", f"competitor {NOBODY} is not in this tournament"),
+            ("participants", f"competitor {ANNA} is named more than once"),
+        ],
+    ),
+    "others than the performances and the winner that stay": (
+        report(TIMED, participants=(CARA, BEN, EMIL)),
+        [
+            ("result", f"must be sent, too: it has a performance of competitor {ANNA}, who is no participant"),
+            ("winner", f"competitor {ANNA} is not a participant"),
+        ],
+    ),
+    "so few that performances cannot stay": (
+        report(TIMED, participants=(ANNA, BEN)),
+        [("result", "must be sent, too: up to two participants have a score, more have a performance each")],
+    ),
+    "a scale and the name of a round with control characters": (
+        report(DUEL, scale="\0", round_name="\0"),
+        [("scale", NUL), ("round_name", NUL)],
+    ),
     "a report of performances of two": (report(DUEL, result={ANNA: "3"}), [("result", NO_SCORE)]),
     "a report of a score of four": (report(RACE, result="3-1"), [("result", NO_OBJECT)]),
     "a report of a performance of who did not take part": (
@@ -1339,7 +1392,7 @@ def test_a_request_over_several_rankings_is_undone_whole_and_the_named_ranking_c
 
 def test_a_reversal_by_voiding_is_not_undone_but_unvoided(board: Board) -> None:
     with pytest.raises(Conflict, match="Event 17 came with the voiding or unvoiding of competition 23; unvoid or void"):
-        decide(board, reverse(GIVEN[-3], 17))
+        decide(board, reverse(GIVEN[-4], 17))
 
 
 def test_without_scope_admin_only_what_the_same_token_did_is_reversed(board: Board) -> None:
@@ -1575,8 +1628,10 @@ def test_a_modification_leaves_the_other_unities(board: Board) -> None:
     [
         pytest.param(GIVEN[0], id="the opening"),
         pytest.param(added((ANNA, POINTS, 1)), id="points"),
-        pytest.param(GIVEN[-3], id="points taken back"),
-        pytest.param(reported(DUEL, result="3-1", winner_id=ANNA), id="a result"),
+        pytest.param(GIVEN[-4], id="points taken back"),
+        pytest.param(
+            reported(DUEL, location="Hall", scale="sprint", round=3), id="the place and round of a competition"
+        ),
         pytest.param(informed(name="All", description=None), id="a ranking's information"),
         pytest.param(redefined(sort=Sort.ASC), id="a unity's sort"),
         pytest.param(changed(name="Benjamin", tags=(), color="ff0000"), id="a competitor's new name"),

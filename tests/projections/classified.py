@@ -229,6 +229,7 @@ def meanwhile(history: list[Event], more: list[Event]) -> list[Event]:
     return [
         *added,
         *turned([*history, *added], COMPETITIONS[0]),
+        events.CompetitionChanged(competition_id=COMPETITIONS[1], participants=tuple(COMPETITORS[:3])),
         events.UnityChanged(ranking_id=RANKING, unity_id=next(iter(UNITIES)), sort=Sort.ASC),
         events.ParticipantsChanged(ranking_id=RANKING, removed=tuple(COMPETITORS[2:5])),
     ]

@@ -218,6 +218,28 @@ def test_held_counts_say_what_was_voided_at_their_moment(event: Any) -> None:
     assert [held.is_voided(competition_id) for competition_id in COMPETITIONS[:2]] == [True, False]
 
 
+def test_held_counts_say_who_took_part_at_their_moment() -> None:
+    board = Board()
+    fold_events(board, *history_of((), [tuple(COMPETITORS[:2])] * len(COMPETITIONS), [], set()))
+    held = HeldCounts(board, RANKING, None)
+    for participants in (COMPETITORS[1:3], COMPETITORS[2:4]):
+        change = events.CompetitionChanged(competition_id=COMPETITIONS[0], participants=tuple(participants))
+        held.note(change)
+        fold_events(board, change)
+    assert [held.participants(one) for one in COMPETITIONS[:2]] == [tuple(COMPETITORS[:2])] * 2
+
+
+def test_lines_are_computed_again_when_others_took_part() -> None:
+    main, *_ = UNITIES
+    ada, ben, cara, dora, *_ = COMPETITORS
+    gained = [(COMPETITIONS[0], (Delta(ada, main, 1), Delta(ben, main, 2))), (None, (Delta(ada, main, 1),))]
+    criteria = Criterion(unity_id=main), Criterion(unity_id=main, among="tied")
+    live = live_of(history_of(criteria, [(ada, ben)] * len(COMPETITIONS), gained, set()))
+    assert [line.position for line in asyncio.run(whole_of(live))[:2]] == [1, 2]
+    live.append(events.CompetitionChanged(competition_id=COMPETITIONS[0], participants=(cara, dora)))
+    assert [line.position for line in asyncio.run(whole_of(live))[:2]] == [1, 1]
+
+
 def test_lines_are_computed_again_only_when_something_of_the_ranking_has_changed(calls: Calls) -> None:
     main, fouls, _ = UNITIES
     history = history_of((Criterion(unity_id=main, best=1),), [()] * 10, [], set())

@@ -65,8 +65,11 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
     ("name", "changing"),
     [
         ("competitor", "name tags color parent_id updated_at revised erased"),
-        ("competition", "date location result winner_id voided_at updated_at revised struck"),
-        ("participant", "result"),
+        (
+            "competition",
+            "group_id date location result winner_id voided_at updated_at revised struck scale round round_name",
+        ),
+        ("participant", "competitor_id result"),
         ("ranking", "place name description closed_at criteria undone updated_at revised"),
         ("enrolment", "number has_left"),
         ("unity", "name sort version"),

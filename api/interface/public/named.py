@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.interface.rendering import Answer, Instant, encode
 from api.interface.shapes import declared, is_private, shape_of, shaped
@@ -28,7 +28,8 @@ class PublicCompetitorShape(Struct, frozen=True):
 
 
 class PublicCompetitionShape(Struct, frozen=True):
-    """`participants` and `result` are those of a duel; null for a competition of more than two."""
+    """`participants` and `result` are those of a duel; null for a competition of more than two. `round` and
+    `round_name` are absent if it has none."""
 
     id: int
     started_at: Instant
@@ -36,6 +37,8 @@ class PublicCompetitionShape(Struct, frozen=True):
     participants: tuple[int, ...] | None
     result: str | None
     voided: bool
+    round: int | UnsetType = UNSET
+    round_name: str | UnsetType = UNSET
 
 
 class PublicNamesShape(Struct, kw_only=True):
@@ -101,6 +104,8 @@ def _competition(competition_id: CompetitionId, competition: Competition) -> Pub
         competition.participants if len(competition.participants) <= SCORE_PARTICIPANTS_MAX else None,
         competition.result if isinstance(competition.result, str) else None,
         competition.voided_at is not None,
+        UNSET if competition.round is None else competition.round,
+        competition.round_name or UNSET,
     )
 
 

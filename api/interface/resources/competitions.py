@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from api.http.outgoing import Later, regrouped
 from api.interface import paging
@@ -54,7 +54,8 @@ class ParticipantShape(Struct, kw_only=True):
 
 class CompetitionShape(Struct, kw_only=True):
     """`voided_at`: the time since which the competition does not count; null: it counts. `struck`: the competitors for
-    whom it does not count, if there are any."""
+    whom it does not count, if there are any. `scale`: the name of the scoring that it uses. The last four are absent
+    where there is nothing to say."""
 
     id: int
     group_id: int
@@ -67,6 +68,9 @@ class CompetitionShape(Struct, kw_only=True):
     updated_at: Timestamp
     voided_at: Timestamp | None
     struck: list[int] | UnsetType = UNSET
+    scale: str | UnsetType = UNSET
+    round: int | UnsetType = UNSET
+    round_name: str | UnsetType = UNSET
 
 
 class AddedCompetitionsShape(Struct):
@@ -98,6 +102,7 @@ class CompetitionsQuestion(PageQuestion, frozen=True):
     `until`."""
 
     group_id: int | None = None
+    round: int | None = None
     competitor_id: CompetitorId | None = None
     has_result: bool | None = None
     since: datetime | None = None
@@ -120,6 +125,7 @@ async def find_competitions(
     question = with_days(live.board, question)
     chosen = CompetitionFilter(
         group_id=question.group_id,
+        round=question.round,
         competitor_id=question.competitor_id,
         has_result=question.has_result,
         since=question.since,
@@ -233,6 +239,9 @@ def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, compet
             updated_at=updated_at,
             voided_at=timestamp_or_none(competition.voided_at),
             struck=[*competition.struck] or UNSET,
+            scale=competition.scale or UNSET,
+            round=UNSET if competition.round is None else competition.round,
+            round_name=competition.round_name or UNSET,
         ),
         "participants",
     )
@@ -258,6 +267,12 @@ _STARTED_AT: Final = Field(
     "started_at", MOMENT, "to the second, in UTC unless an offset follows; absent: when it was created"
 )
 _LOCATION: Final = Field("location", SHORT, "where")
+_PARTICIPANTS: Final = Field(
+    "participants",
+    IDS,
+    f"in this order: ids of competitors, in a form separated by commas, at most {PARTICIPANTS_MAX:,}",
+)
+_GROUP: Final = Field("group_id", INTEGER, "the group of matches that contains it")
 _RESULT: Final = Field(
     "result",
     RESULT,
@@ -265,6 +280,11 @@ _RESULT: Final = Field(
     "fields named result[<competitor id>]",
 )
 _WINNER: Final = Field("winner", ID, "one of the participants", argument="winner_id")
+_MORE: Final = (
+    Field("scale", SHORT, "the name of the scoring that it uses"),
+    Field("round", INTEGER, "the number of its round; absent: all competitions of its date are a round"),
+    Field("round_name", SHORT, "the name of its round"),
+)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
@@ -277,6 +297,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             *paging.FIELDS,
             Field("group_id", INTEGER, "only of this group"),
+            Field("round", INTEGER, "only of the round with this number"),
             Field("competitor", ID, "only in which this one takes part", argument="competitor_id"),
             Field("has_result", BOOLEAN, "only with a result, or only without"),
             Field("from", TIME_BEGIN, "only that start at this time or later", argument="since"),
@@ -302,16 +323,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("competition", CompetitionShape, "added"),
         render=render_competition,
         fields=(
-            Field("group_id", INTEGER, "the group of matches that contains it", required=True),
+            structs.replace(_GROUP, required=True),
             _STARTED_AT,
             _LOCATION,
-            Field(
-                "participants",
-                IDS,
-                f"in this order: ids of competitors, in a form separated by commas, at most {PARTICIPANTS_MAX:,}",
-            ),
+            _PARTICIPANTS,
             _RESULT,
             _WINNER,
+            *_MORE,
         ),
         new_ids={"id": "competition_id"},
         many=Many(AddCompetitions, Answer("competitions", AddedCompetitionsShape, "added"), render_competitions),
@@ -325,7 +343,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         command=ChangeCompetition,
         answer=Answer("competition", CompetitionShape),
         render=render_competition,
-        fields=(_STARTED_AT, _LOCATION, _RESULT, _WINNER),
+        fields=(_STARTED_AT, _LOCATION, _PARTICIPANTS, _RESULT, _WINNER, _GROUP, *_MORE),
         example={"location": "Hall 2"},
     ),
 )

@@ -33,6 +33,7 @@ from api.web.console.inputs import LOGO_FIELD, Beginning, Filling, Option
 from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
 from engine.domain.presentation import LANGUAGES
+from engine.domain.state import CompetitionState
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from engine.domain.times import timestamp
 from projections.answers.competitors import CompetitorListQuestion
@@ -80,7 +81,11 @@ class Change(Struct, frozen=True, kw_only=True):
     def fields(self, beginning: Beginning) -> Fields:
         """The fields that the form shows."""
         fields = self.operation.fields if beginning.fields is None else beginning.fields
-        return fields if self.asked is None else tuple([field for field in fields if field.name in self.asked])
+        return (
+            fields
+            if self.asked is None
+            else tuple([field for field in fields if field.name.partition("[")[0] in self.asked])
+        )
 
 
 _LANGUAGE_NAMES: Final = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español"}
@@ -100,19 +105,35 @@ async def _named_competitor(view: View, ids: PathIds) -> Beginning:
     return Beginning(about=view.competitor(ids["competitor_id"]).name)
 
 
+def _given(found: CompetitionState, **more: str) -> dict[str, str]:
+    """The result and the winner, as text."""
+    result = found.result or ""
+    if isinstance(result, dict):
+        result = encode({f"id:{one}": text for one, text in result.items()}).decode()
+    return {"result": result, "winner": "" if found.winner_id is None else f"id:{found.winner_id}"} | more
+
+
 async def _competition(view: View, ids: PathIds) -> Beginning:
+    found = view.competition(ids["competition_id"])
+    given = _given(
+        found,
+        participants=", ".join(f"id:{one}" for one in found.participants),
+        group_id=str(found.group_id),
+        scale=found.scale,
+        round="" if found.round is None else str(found.round),
+        round_name=found.round_name,
+    )
+    return Beginning(about=competition_text(view.names, found), given=given, if_match=_tag(own_tag(found)))
+
+
+async def _result(view: View, ids: PathIds) -> Beginning:
     """Of more participants than a form offers, it takes the performances as JSON, and the winner as text."""
     found, names = view.competition(ids["competition_id"]), view.names
     is_short = len(found.participants) <= CHOSEN_MAX
-    given = {"started_at": "" if found.date is None else timestamp(found.date), "location": found.location}
-    if isinstance(found.result, str):
-        given["result"] = found.result
-    elif found.result is not None and not is_short:
-        given["result"] = encode({f"id:{one}": text for one, text in found.result.items()}).decode()
-    elif found.result is not None:
+    given = _given(found, started_at="" if found.date is None else timestamp(found.date), location=found.location)
+    if is_short and isinstance(found.result, dict):
+        del given["result"]
         given |= {f"result[{one}]": text for one, text in found.result.items()}
-    if found.winner_id is not None:
-        given["winner"] = f"id:{found.winner_id}"
     offered = [(one, names.competitor(one).name) for one in found.participants] if is_short else []
     winners = [Option("", ""), *[Option(f"id:{one}", name) for one, name in offered]]
     fields: list[Field] = []
@@ -330,7 +351,7 @@ CONSOLE_CHANGES: Final = (
         title="Add a competition",
         button="Add",
         back="/competitions",
-        asked=("group_id", "started_at", "location", "participants"),
+        asked=("group_id", "round", "round_name", "started_at", "location", "participants", "scale"),
         with_competitors=True,
     ),
     Change(
@@ -339,7 +360,18 @@ CONSOLE_CHANGES: Final = (
         title="Record a result",
         button="Record",
         back="/competitions",
+        begin=_result,
+        asked=("started_at", "location", "result", "winner"),
+    ),
+    Change(
+        path="/competitions/{competition_id}/change",
+        operation=RECORD,
+        title="Change a competition",
+        button="Save",
+        back="/competitions",
         begin=_competition,
+        asked=("participants", "result", "winner", "group_id", "round", "round_name", "scale"),
+        with_competitors=True,
     ),
     Change(
         path="/competitions/{competition_id}/void",

@@ -76,8 +76,8 @@ def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, notation:
         address=venue.address(f"/rankings/{ranking_id}/import"),
         back=venue.address(f"/rankings/{ranking_id}"),
         label="Competitions, as CSV",
-        about="The first line is date,participants,score, then any of group, location, and names of unities with "
-        "points. Participants are separated by |. Dates are in the zone of the tournament. "
+        about="The first line is date,participants,score, then any of group, round, scale, location, and names of "
+        "unities with points. Participants are separated by |. Dates are in the zone of the tournament. "
         f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
         inputs=joined([inputs((_LIKE,), chosen), *points, inputs((_DATES, LEAVE_OUT), chosen)]),
         fields=("like", *_POINTS, _DATES.name, LEAVE_OUT.name),

@@ -64,7 +64,7 @@ def competitions_page(
 ) -> bytes:
     """Those after the newest `offset`."""
     may_write = viewer.may(Scope.WRITE)
-    heads = [("Competition", "name"), ("Group", "value"), ("Start", "when"), ("Result", "")]
+    heads = [("Competition", "name"), ("Group", "value"), ("Round", ""), ("Start", "when"), ("Result", "")]
     if may_write:
         heads.append(("Actions", "action"))
     rows = [_competition(viewer, venue, names, found, one) for one in found.competitions]
@@ -94,12 +94,13 @@ def _competition(
     row: list[Child] = [
         joined((what, voided, struck)),
         found.group_id,
+        found.round_name or found.round,
         None if found.date is None else venue.words.when_element(found.date),
         _result(names, found.result, found.winner_id),
     ]
     if viewer.may(Scope.WRITE):
         below = f"/competitions/{competition_id}"
-        links = [_link(venue, f"{below}/record", "Result", what)]
+        links = [_link(venue, f"{below}/record", "Result", what), _link(venue, f"{below}/change", "Change", what)]
         if viewer.may(Scope.ADMIN):
             is_voided = found.voided_at is not None
             change = ("Make it count again", "unvoid") if is_voided else ("Void", "void")

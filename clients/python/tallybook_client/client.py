@@ -152,15 +152,17 @@ class Client:
         slug: str,
         *,
         group_id: int | None = None,
+        round: int | None = None,  # noqa: A002 - its name in the interface
         competitor: int | None = None,
         has_result: bool | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         after: int = 0,
     ) -> AsyncGenerator[Competition, None]:
-        """The competitions added after the competition `after`, in their order. Filters: the group, a competitor, with
-        or without a result, the time of the start."""
-        query = {"group_id": group_id, "competitor": competitor, "has_result": has_result, "from": since, "to": until}
+        """The competitions added after the competition `after`, in their order. Filters: the group, the round, a
+        competitor, with or without a result, the time of the start."""
+        query: _Fields = {"group_id": group_id, "round": round, "competitor": competitor}
+        query |= {"has_result": has_result, "from": since, "to": until}
         async for item in self._items(_path(slug, "competitions"), query, "competitions", "competition", after):
             yield msgspec.json.decode(item, type=Competition)
 
@@ -187,14 +189,29 @@ class Client:
         *,
         started_at: datetime | None | UnsetType = UNSET,
         location: str | None | UnsetType = UNSET,
+        participants: Iterable[int] | None | UnsetType = UNSET,
         result: str | Mapping[int, str] | None | UnsetType = UNSET,
         winner: int | None | UnsetType = UNSET,
+        group_id: int | UnsetType = UNSET,
+        scale: str | None | UnsetType = UNSET,
+        round: int | None | UnsetType = UNSET,  # noqa: A002
+        round_name: str | None | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
-        """An empty `started_at`: it started when it was added."""
-        start = utc_text(started_at) if isinstance(started_at, datetime) else started_at
-        fields = {"started_at": start, "location": location, "result": result, "winner": winner}
+        """An empty `started_at`: it started when it was added. With other participants, send a result and a winner that
+        fit them."""
+        fields = {
+            "started_at": utc_text(started_at) if isinstance(started_at, datetime) else started_at,
+            "location": location,
+            "participants": [*participants] if participants else participants,
+            "result": result,
+            "winner": winner,
+            "group_id": group_id,
+            "scale": scale,
+            "round": round,
+            "round_name": round_name,
+        }
         path = _path(slug, "competitions", competition_id)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 

@@ -40,8 +40,8 @@ class NewCompetitor(Struct, frozen=True, omit_defaults=True):
 
 
 class NewCompetition(Struct, frozen=True, omit_defaults=True):
-    """`result` is a text, or one by competitor. `winner` is the id of a participant. Raises ValueError if `started_at`
-    is not aware."""
+    """`result` is a text, or one by competitor. `winner` is the id of a participant. `scale`: the name of a scoring.
+    Raises ValueError if `started_at` is not aware."""
 
     group_id: int
     participants: Items[int] = ()
@@ -49,6 +49,9 @@ class NewCompetition(Struct, frozen=True, omit_defaults=True):
     location: str | None = None
     result: str | Mapping[int, str] | None = None
     winner: int | None = None
+    scale: str | None = None
+    round: int | None = None
+    round_name: str | None = None
 
     def __post_init__(self) -> None:
         if self.started_at is not None:
@@ -182,7 +185,7 @@ class Participant(_Shape, frozen=True, kw_only=True):
 
 class Competition(_Shape, frozen=True, kw_only=True):
     """`voided_at`: the time since which it does not count; None: it counts. `struck`: the competitors for whom it does
-    not count. `etag`: as in Competitor."""
+    not count. `scale`: the name of the scoring that it uses. `etag`: as in Competitor."""
 
     id: int
     group_id: int
@@ -195,6 +198,9 @@ class Competition(_Shape, frozen=True, kw_only=True):
     updated_at: datetime
     voided_at: datetime | None
     struck: tuple[int, ...] = ()
+    scale: str = ""
+    round: int | None = None
+    round_name: str = ""
     etag: str | None = None
 
 

@@ -21,6 +21,7 @@ async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallyboo
     added = await tallybook.done(
         *("competition", "add", slug, "Ben", "Ada", "--group", "7", "--started-at", "2024-05-01 18:30"),
         *("--location", "Hall [b]2[/b]", "--result", "0:1", "--winner", "Ada"),
+        *("--scale", "double", "--round", "3", "--round-name", "Final"),
     )
     bare = await tallybook.json("competition", "add", slug, str(ada))
     *others, full, empty = await tallybook.json("competition", "list", slug)
@@ -34,6 +35,9 @@ async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallyboo
         "result": "0:1",
         "winner": ada,
         "voided_at": None,
+        "scale": "double",
+        "round": 3,
+        "round_name": "Final",
     }
     assert INSTANT.fullmatch(empty.pop("started_at"))
     assert empty == {
@@ -44,6 +48,9 @@ async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallyboo
         "result": None,
         "winner": None,
         "voided_at": None,
+        "scale": "",
+        "round": None,
+        "round_name": "",
     }
     assert "Hall [b]2[/b]" in await tallybook.done("competition", "list", slug)
 
@@ -55,6 +62,8 @@ async def test_competitions_are_listed_by_group_competitor_and_result(
         return [one["id"] for one in await tallybook.json("competition", "list", slug, *options)]
 
     duel, sprint, last = await listed()
+    await tallybook.json("competition", "change", slug, str(last), "--round", "3")
+    assert await listed("--round", "3") == [last]
     assert (duel, last) == (season.voided_competition_id, season.competition_id)
     assert await listed("--group", "2") == [sprint, last]
     assert await listed("--competitor", "Pair") == [sprint, last]
@@ -138,6 +147,30 @@ async def test_a_competition_is_changed_in_what_is_said_and_emptied_in_what_is_e
     assert (await shown())[2:] == ("2:2", ada)
     await tallybook.json("competition", "result", slug, added, "", "--winner", "")
     assert (await shown())[2:] == (None, None)
+
+
+async def test_others_take_part_in_a_competition_with_a_result_that_fits_them(
+    tallybook: Tallybook, season: Season, slug: str
+) -> None:
+    ada, ben, pair = season.ids
+    added = await tallybook.done("competition", "add", slug, "Ada", "Ben", "--result", "1:0", "--winner", "Ada")
+    change = ("competition", "change", slug, added)
+    assert await tallybook.refused(*change, "--participant", "Pair", "--participant", "Ben") == [
+        "The request cannot be accepted as it is; correct the fields named.",
+        f"  winner: competitor {ada} is not a participant",
+    ]
+    await tallybook.json(
+        *(*change, "--participant", "Pair", "--participant", "Ben", "--winner", "Pair", "--group", "-2"),
+        *("--scale", "double", "--round", "7", "--round-name", "Semi-final"),
+    )
+    *_, found = await tallybook.json("competition", "list", slug)
+    assert ([*map(int, found["participants"])], found["winner"]) == ([pair, ben], pair)
+    assert (found["group_id"], found["scale"], found["round"], found["round_name"]) == (-2, "double", 7, "Semi-final")
+    assert "Semi-final" in await tallybook.done("competition", "list", slug)
+    emptied = ("--participant", "", "--winner", "", "--scale", "", "--round", "", "--round-name", "")
+    await tallybook.json(*change, *emptied)
+    *_, found = await tallybook.json("competition", "list", slug)
+    assert (found["participants"], found["scale"], found["round"], found["round_name"]) == ({}, "", None, "")
     assert (await tallybook.refused(*change, "--started-at", "soon"))[0] == "The time cannot be read."
 
 

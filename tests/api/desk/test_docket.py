@@ -196,6 +196,31 @@ async def test_a_change_that_must_be_exact_shares_its_block_with_nothing(dsn: st
     assert [end for (end,) in await owner.fetch(ends, arena.tournament_id)] == [added.sequence, changed.sequence]
 
 
+@pytest.mark.parametrize("first", ["the result", "the participants"])
+async def test_of_a_result_and_other_participants_from_two_processes_the_later_is_judged_by_the_earlier(
+    dsn: str, first: str
+) -> None:
+    """A winner who no longer takes part would be in the log, and no rule would have let it in."""
+    async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
+        arena = await open_arena(there.database)
+        ada, ben, *_ = arena.competitors
+        match = CompetitionId(await there.new_id())
+        add = AddCompetition(competition_id=match, group_id=1, participants=(ada, ben))
+        await submit(there, arena.tournament_id, add)
+        changes = [
+            ChangeCompetition(competition_id=match, winner_id=ada),
+            ChangeCompetition(competition_id=match, participants=(ben,)),
+        ]
+        earlier, later = changes if first == "the result" else changes[::-1]
+        async with here.live_pool.pinned(arena.tournament_id) as live:
+            await here.live_pool.make_current(live)
+            between.strike(Fault.NONE, meanwhile=lambda: submit(there, arena.tournament_id, earlier))
+            with pytest.raises(Unacceptable, match="correct the fields") as refused:
+                await submit(here, arena.tournament_id, later)
+            assert between.faults_left == 0
+        assert [fault.field for fault in refused.value.faults] == ["winner"]
+
+
 @pytest.mark.parametrize("kind", [VoidCompetition, UnvoidCompetition])
 async def test_a_voiding_that_waits_behind_points_reverses_also_what_another_process_adds_meanwhile(
     dsn: str, kind: type[VoidCompetition | UnvoidCompetition]

@@ -545,6 +545,9 @@ def test_a_competition_is_added() -> None:
         "participants": "3, 1 ,2",
         "result": "3-1",
         "winner": "1",
+        "scale": "sprint",
+        "round": "12",
+        "round_name": "Final",
     }
     assert command_of("addCompetition", form, competition_id=9) == commands.AddCompetition(
         competition_id=CompetitionId(9),
@@ -554,14 +557,21 @@ def test_a_competition_is_added() -> None:
         participants=(CompetitorId(3), CompetitorId(1), CompetitorId(2)),
         result="3-1",
         winner_id=CompetitorId(1),
+        scale="sprint",
+        round=12,
+        round_name="Final",
     )
-    del form["group_id"], form["participants"]
     assert command_of("changeCompetition", form, competition_id=9) == commands.ChangeCompetition(
         competition_id=CompetitionId(9),
+        group_id=4,
         started_at=datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC),
         location="Hall 1",
+        participants=(CompetitorId(3), CompetitorId(1), CompetitorId(2)),
         result="3-1",
         winner_id=CompetitorId(1),
+        scale="sprint",
+        round=12,
+        round_name="Final",
     )
 
 

@@ -198,6 +198,15 @@ async def test_two_rankings_with_the_same_teams_on_one_day_are_two_competitions_
     assert len(await imported.listed()) == 2
 
 
+async def test_a_round_is_a_number_or_a_name_and_tells_two_competitions_apart(imported: Import) -> None:
+    rows = "date,round,scale,participants,score\n2024-03-01,{},{},Ajax|Brest,2:1\n"
+    for in_round, scale in (("7", ""), ("Final", "double")):
+        assert await imported.counts(rows.format(in_round, scale)) == (1, 0)
+        assert await imported.counts(rows.format(in_round, scale)) == (0, 1)
+    found = [(one["round"], one["round_name"], one["scale"]) for one in await imported.listed()]
+    assert found == [(7, "", ""), (None, "Final", "double")]
+
+
 async def test_numbers_as_names_are_refused_where_they_are_ids_and_taken_with_a_word_before_them(
     imported: Import,
 ) -> None:

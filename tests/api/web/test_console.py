@@ -32,7 +32,7 @@ from tests.api.asking import Log, path_of, with_points
 from tests.api.visitor import CONSOLE, Visitor, form_of, routes_below, unreached, visiting
 from tests.bounds import Bounds
 from tests.desks import holding, until, waiting_for_locks
-from tests.service import Answer, Season, Service, create_ranking, deltas, make_token, totals
+from tests.service import Answer, Season, Service, create_ranking, deltas, listed, make_token, totals
 from tests.tournaments import open_new_tournament
 
 SCOPES: Final = {"read": Scope.READ, "write": Scope.WRITE, "admin": Scope.ADMIN}
@@ -85,6 +85,7 @@ EXPECTED: Final = {
     "/competitors/{competitor_id}/erase": Scope.ADMIN,
     "/competitions/new": Scope.WRITE,
     "/competitions/{competition_id}/record": Scope.WRITE,
+    "/competitions/{competition_id}/change": Scope.WRITE,
     "/competitions/{competition_id}/void": Scope.ADMIN,
     "/competitions/{competition_id}/unvoid": Scope.ADMIN,
     "/competitions/{competition_id}/strike": Scope.ADMIN,
@@ -127,7 +128,7 @@ MATCH: Final = "date,participants,score\n2026-05-03,Ada|Ben,2:1\n"
 USUAL: Final = {"name": "Cup", "csv": MATCH, "scope": "read", "group_id": "1"}
 """What forms are filled in with, where they ask for it."""
 NUMBERS_OF_FORMS: Final = {
-    *("group_id", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
+    *("group_id", "round", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
     *("criteria[1].best", "win", "draw", "loss", "expires_in_days", "freeze", "reveal"),
 }
 
@@ -557,6 +558,10 @@ FULL: Final[dict[str, Callable[[Season], dict[str, object]]]] = {
     "/competitions/{competition_id}/record": lambda season: {
         **{"started_at": "2026-05-03T10:00:00Z", "location": "Hall 2", "winner": season.ids[0]},
         **{f"result[{one}]": "9.8 s" for one in season.ids},
+    },
+    "/competitions/{competition_id}/change": lambda season: {
+        **{"participants": listed(season.ids[:2]), "result": "2:1", "winner": season.ids[0], "group_id": 7},
+        **{"round": 3, "round_name": "Final", "scale": "double"},
     },
     "/rankings/{ranking_id}/information": lambda _: {"name": "Cup", "description": "Everybody"},
     "/presentation": lambda _: {"zone": "Europe/Berlin", "language": "de", "accent": "aa0000", "listed": "true"},

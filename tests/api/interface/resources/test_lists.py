@@ -136,9 +136,12 @@ async def test_competitions_are_found_by_group_competitor_result_and_time(season
     _, (duel, sprint, last) = await part(client, "competitions", "")
     for competition_id, time in ((duel, "12:00:00"), (sprint, "12:00:01"), (last, "13:00:00")):
         await client.put(f"competitions/{competition_id}.json", {"started_at": f"2030-01-01 {time}"})
+    await client.put(f"competitions/{last}.json", {"round": "3"})
     for query, ids in (
         ("group_id=2", [sprint, last]),
         ("group_id=-3", []),
+        ("round=3", [last]),
+        ("round=0", []),
         (f"competitor={pair}", [sprint, last]),
         (f"competitor={ben}", [duel, sprint, last]),
         ("has_result=true", [duel, sprint]),
