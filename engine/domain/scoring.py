@@ -60,10 +60,11 @@ class Award(
     """Points in one unity for one value of a result. Amounts are in the unity's smallest unit.
 
     `table`: amounts by outcome (`win`, or with a word `win pen`), by score (`3:1`, or by outcome), by performance, or
-    as a list by place. Without it, values are multiplied by `factor`; an outcome is 1, and `for`, `against` and
-    `performance` are read in the notation of the unity. `outcomes`: only these; empty: all. `statuses`: what DNS, DNF,
-    DSQ ... get, in any case; the entries are those of the scoring. `ties`: whether those who share a place each get the
-    full amount, or the mean of the places that they fill, rounded to the nearest, halves away from zero. `among`: whose
+    by place. A list has the amounts of all places, with 0 after its end; an object by place gives nothing for others.
+    Without a table, values are multiplied by `factor`; an outcome is 1, and `for`, `against` and `performance` are read
+    in the notation of the unity. `outcomes`: only these; empty: all. `statuses`: what DNS, DNF, DSQ ... get, in any
+    case; None: nothing; the entries are those of the scoring. `ties`: whether those who share a place each get the full
+    amount, or the mean of the places that they fill, rounded to the nearest, halves away from zero. `among`: whose
     places are counted.
     """
 
@@ -72,7 +73,7 @@ class Award(
     table: Annotated[dict[_Text, _Amount], _TableSize] | Annotated[tuple[_Amount, ...], _TableSize] | None = None
     factor: _Amount = 1
     outcomes: tuple[_Outcome, ...] = ()
-    statuses: Annotated[dict[_Text, _Amount | Entries], _TableSize] = {}
+    statuses: Annotated[dict[_Text, _Amount | Entries | None], _TableSize] = {}
     ties: Literal["each", "mean"] = "each"
     among: Literal["participants", "enrolled"] = "participants"
 
@@ -82,8 +83,9 @@ class Scoring(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 
     `name`: for competitions with this `scale`; with a name and no groups, only for these. `groups`: for competitions of
     these groups; empty, and no name: for all. `order`: which performances are better; `sent`: they are the places.
-    `words`: what words after a score say of the outcome of both; None: nothing; `awarded`: it was not played, so
-    without a winner both have lost an equal score. `entries`: the declared number; None: those enrolled.
+    `words`: what words after a score, or scores such as 0:0, say of the outcome of both. None: nothing; `awarded`: it
+    was not played, so without a winner both have lost an equal score. `entries`: the declared number; None: those
+    enrolled.
     """
 
     awards: Annotated[tuple[Award, ...], Meta(max_length=AWARDS_MAX)]
@@ -158,7 +160,7 @@ disqualified, not competing."""
 _OF_DUELS: Final = frozenset(("outcome", "score", "for", "against"))
 _OF_CONTESTS: Final = frozenset(("solved", "minutes", "tries", "last"))
 _OUTCOMES: Final = get_args(_Outcome)
-_WITH_KEYS: Final = ("outcome", "score", "performance")
+_WITH_KEYS: Final = ("outcome", "score", "performance", "place")
 _SIGNS: Final[dict[str, _Outcome]] = {"+": "win", "-": "loss"}
 _LEFT_OUT: Final = str.maketrans("", "", "()./")
 
@@ -221,8 +223,8 @@ def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: RankingSta
     return lines
 
 
-def _status_amount(award: Award, given: int | Entries, entries: int) -> int:
-    return given if isinstance(given, int) else _place_amount(award, entries + 1)
+def _status_amount(award: Award, given: int | Entries | None, entries: int) -> int | None:
+    return _shared_amount(award, entries + 1, 1) if isinstance(given, str) else given
 
 
 def _amount(
@@ -231,7 +233,7 @@ def _amount(
     reading: ReadResult,
     notation: Notation,
     place: tuple[int, int] | None,
-    statuses: Mapping[str, int],
+    statuses: Mapping[str, int | None],
 ) -> int | None:
     """What an award gives to a participant; None: nothing, not even 0. `place`: with how many it is shared."""
     if award.outcomes and reading.outcome not in award.outcomes:
@@ -282,21 +284,19 @@ def _number(scoring: Scoring, text: str, notation: Notation) -> int:
         raise _not_read(scoring, f"{text!r} {error}.") from None
 
 
-def _place_amount(award: Award, place: int) -> int:
-    if isinstance(award.table, tuple):
-        return award.table[place - 1] if place <= len(award.table) else 0
-    return award.factor * place
-
-
-def _shared_amount(award: Award, place: int, sharing: int) -> int:
-    """The mean is rounded to the nearest, halves away from zero."""
-    if award.ties == "each" or sharing == 1:
-        return _place_amount(award, place)
-    if isinstance(award.table, tuple):
-        total = sum(award.table[place - 1 : place + sharing - 1])
+def _shared_amount(award: Award, place: int, sharing: int) -> int | None:
+    """The amount of a place, or the mean of those that this many fill: to the nearest, halves away from zero."""
+    filled = range(place, place + (sharing if award.ties == "mean" else 1))
+    if isinstance(award.table, dict):
+        found = [award.table[key] for key in map(str, filled) if key in award.table]
+        if not found:
+            return None
+        total = sum(found)
+    elif award.table is not None:
+        total = sum(award.table[place - 1 : filled.stop - 1])
     else:
-        total = award.factor * sharing * (2 * place + sharing - 1) // 2
-    size = (2 * abs(total) + sharing) // (2 * sharing)
+        total = award.factor * len(filled) * (place + filled[-1]) // 2
+    size = (2 * abs(total) + len(filled)) // (2 * len(filled))
     return size if total >= 0 else -size
 
 
@@ -359,8 +359,9 @@ def _duel(
         return None
     elif winner is None and words[word] is None:
         raise _not_read(scoring, f"{text!r} does not say who won.")
+    says = words[word] or words.get(":".join(readings[0].score or ()))
     return {
-        c: structs.replace(reading, outcome=_outcome(words[word], winner, c))
+        c: structs.replace(reading, outcome=_outcome(says, winner, c))
         for c, reading in zip(participants, readings, strict=True)
     }
 
@@ -524,14 +525,14 @@ def _award_faults(ranking: RankingState, award: Award) -> Iterator[Fault]:
     if isinstance(table, dict):
         amounts += table.values()
         if award.value not in _WITH_KEYS:
-            yield Fault("table", "must be a list by place, or be left out")
+            yield Fault("table", "must be left out")
         for key in table if award.value in _WITH_KEYS else ():
             if (wrong := _key_fault(award.value, key)) is not None:
                 yield Fault("table", f"{key[:_KEY_SHOWN_MAX]!r} {wrong}")
     elif table is not None:
         amounts += table
         if award.value != "place":
-            yield Fault("table", "must be an object" if award.value in _WITH_KEYS else "must be left out")
+            yield Fault("table", "must be an object, not a list" if award.value in _WITH_KEYS else "must be left out")
     elif award.value == "score":
         yield Fault("table", "must be an object by score")
     yield from _text_faults("statuses", award.statuses)
@@ -550,6 +551,8 @@ def _text_faults(field: str, texts: Iterable[str]) -> Iterator[Fault]:
 def _key_fault(value: _Value, key: str) -> str | None:
     """What is wrong with the key of a table, which no result would find."""
     own = _plain(key)
+    if value == "place":
+        return None if _PLACE.fullmatch(key) and not key.endswith(".") else "must be a place, such as 1"
     if value != "performance":
         score = _SCORE.fullmatch(key) if value == "score" else None
         if score is not None:

@@ -231,9 +231,23 @@ def test_halves_of_the_smallest_unit_are_rounded_away_from_zero() -> None:
     assert given_by(scoring(award("place", table=(-2, -1), ties="mean"), order="low"), tie)[ANNA] == -2
 
 
+def test_a_table_of_some_places_gives_nothing_for_the_others() -> None:
+    result = {ANNA: "1", BEN: "2", CARA: "2", DORA: "4"}
+    assert given_by(scoring(award("place", table={"2": 1})), result) == {BEN: 1, CARA: 1}
+    assert given_by(scoring(award("place", table={"3": 4}, ties="mean")), result) == {BEN: 2, CARA: 2}
+
+
+def test_a_score_can_say_that_both_have_lost() -> None:
+    how = scoring(LEAGUE.awards[0], words={"0:0": "loss"})
+    assert given_by(how, "0-0") == {ANNA: 0, BEN: 0}
+    assert given_by(how, "0:0", ANNA, BEN, winner_id=BEN) == {ANNA: 0, BEN: 0}
+    assert given_by(how, "½-½") == {ANNA: 1, BEN: 1}
+
+
 def test_statuses_get_what_is_declared_in_any_case() -> None:
-    statuses = {"DNF": "entries+1", "dsq": 99, "Absent": "entries+1"}
+    statuses = {"DNF": "entries+1", "dsq": 99, "Absent": "entries+1", "WD": None}
     how = scoring(award("place", statuses=statuses), order="sent")
+    assert given_by(how, {ANNA: "1", BEN: "wd"}) == {ANNA: 1, CARA: 5, DORA: 5}
     assert given_by(how, {ANNA: "1", BEN: "dnf", CARA: "DSQ"}) == {ANNA: 1, BEN: 5, CARA: 99, DORA: 5}
     assert given_by(msgspec.structs.replace(how, entries=20), {ANNA: "1", BEN: "Dnf"})[BEN] == 21
 
@@ -301,9 +315,11 @@ SCORINGS: Final = st.builds(
             Award,
             unity_id=st.sampled_from([MAIN, GOALS, AGAINST, TENTHS]),
             value=st.sampled_from(get_args(_Value)),
-            table=st.none() | st.just({"win": 3, "draw": 1, "loss": 0}) | st.just((5, 3, 1)),
+            table=st.none() | st.just({"win": 3, "draw": 1, "loss": 0, "1": 5}) | st.just((5, 3, 1)),
             factor=st.integers(-3, 3),
-            statuses=st.dictionaries(st.sampled_from(["DNF", "absent"]), st.integers(-5, 5) | st.just("entries+1")),
+            statuses=st.dictionaries(
+                st.sampled_from(["DNF", "absent"]), st.none() | st.integers(-5, 5) | st.just("entries+1")
+            ),
             ties=st.sampled_from(["each", "mean"]),
             among=st.sampled_from(["participants", "enrolled"]),
         ),
@@ -405,8 +421,8 @@ def test_a_scoring_is_stored_as_json_and_read_back() -> None:
         ([scoring(award("score"))], [("scorings[0].awards[0].table", "must be an object by score")]),
         ([scoring(award("for", table=(1,)))], [("scorings[0].awards[0].table", "must be left out")]),
         (
-            [scoring(award("place", table={"1": 3}))],
-            [("scorings[0].awards[0].table", "must be a list by place, or be left out")],
+            [scoring(award("place", table={"1": 3, "first": 2}))],
+            [("scorings[0].awards[0].table", "'first' must be a place, such as 1")],
         ),
         (
             [scoring(award("outcome", table={"victory": 3}))],

@@ -69,6 +69,11 @@ def test_a_wheel_installs_the_manual_and_says_what_it_is_made_of(wheel: Path) ->
         assert archive.read(f"tallybook-{number}.dist-info/sboms/{FILE.name}") == FILE.read_bytes()
 
 
+def test_a_wheel_has_the_data_that_its_modules_read(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        assert archive.read("api/interface/kinds.json") == (ROOT / "api/interface/kinds.json").read_bytes()
+
+
 def test_the_manual_is_the_help_of_every_command() -> None:
     assert PAGE.read_text(encoding="utf-8") == manual(), STALE
     headings = re.findall(r'^\.SS "(.*)"$', manual().replace("\\-", "-"), re.MULTILINE)
