@@ -22,7 +22,6 @@ from api.imports.importer import import_lines
 from api.imports.kinds import FileKind
 from api.imports.played import ScoreRule
 from api.imports.rows import FileRows, Reader, read_csv, read_ndjson
-from api.imports.templates import TEMPLATES
 from api.imports.undoing import plan_undoing, undo_import
 from api.interface.names import Names
 from engine.domain.errors import Unreadable
@@ -101,7 +100,7 @@ async def import_competitions(
     """
 
     def kind_of(names: Names) -> Competitions:
-        ranking_id, usual = names.ranking(ranking), TEMPLATES[like].scoring if like else {}
+        ranking_id, usual = names.ranking(ranking), ScoreRule.like(like) if like else {}
         points = msgspec.convert({**usual, **(scoring or {})}, ScoreRule)
         return read_competitions(read_csv(read_whole(file)), ranking_id, points, leave_out=leave_out, dates=dates)
 

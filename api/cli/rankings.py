@@ -12,8 +12,8 @@ from api.cli.arguments import THE_RANKING, Reading, option, positional, several
 from api.cli.names import CompetitorTexts, UnityText
 from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.imports import templates
-from api.imports.templates import TEMPLATES, Kind, Template
+from api.interface import kinds
+from api.interface.kinds import KindName, KindUnity, RankingKind
 from api.interface.names import Names
 from api.interface.options import UNITY_OPTIONS
 from engine.domain.commands import (
@@ -58,7 +58,7 @@ async def create_ranking(
     *competitors: Annotated[
         str, Parameter(help="Ids or names of its competitors. Without any, all of the tournament.")
     ],
-    like: Kind | None = None,
+    like: KindName | None = None,
     unity: str = "points",
     sort: Literal["ASC", "DESC"] = "DESC",
     options: _Options = _NONE_GIVEN,
@@ -79,31 +79,30 @@ async def create_ranking(
     description
         A description, of any number of lines.
     """
-    given = Template({unity: Sort(sort)}, **options_of(options))
-    template = given if like is None else _of_kind(like, given)
+    given = KindUnity(name=unity, sort=Sort(sort), **options_of(options))
+    kind = RankingKind(about="", results=(), unities=(given,)) if like is None else _of_kind(like, given)
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         participants = (
             Names(view.live.board).competitors(competitors) if competitors else tuple(view.live.board.competitors)
         )
-        made, _ = await templates.create_ranking(
-            desk, view.live, template, name=name, description=description, participants=participants, actor=OPERATOR
+        made, _ = await kinds.create_ranking(
+            desk, view.live, kind, name=name, description=description, participants=participants, actor=OPERATOR
         )
         name = view.live.board.rankings[made.ranking_id].name
     facts = {"id": made.ranking_id, "name": name, "unity_id": made.unity_id}
     printing.made(str(made.ranking_id), facts, as_json=json)
 
 
-def _of_kind(kind: Kind, given: Template) -> Template:
-    """The template of this kind, with the lifetime of points that was given. Raises Unacceptable if more was given."""
-    if replace(given, lasts=None, expires_on=None) != Template({"points": Sort.DESC}):
+def _of_kind(like: KindName, given: KindUnity) -> RankingKind:
+    """The kind, with the lifetime of points that was given. Raises Unacceptable if more was given."""
+    if replace(given, lasts=None, expires_on=None) != KindUnity(name="points"):
         *others, last = [f"--{name}" for name in ("unity", "sort", *OPTIONS) if name not in ("lasts", "expires_on")]
         raise Unacceptable(f"--like already sets the unities; leave out {', '.join(others)} and {last}.")
-    template = TEMPLATES[kind]
-    return replace(
-        template,
-        lasts=template.lasts if given.lasts is None else given.lasts,
-        expires_on=given.expires_on or template.expires_on,
-    )
+    kind = kinds.kinds()[like]
+    main, *others_of_kind = kind.unities
+    lasts = main.lasts if given.lasts is None else given.lasts
+    main = replace(main, lasts=lasts, expires_on=given.expires_on or main.expires_on)
+    return replace(kind, unities=(main, *others_of_kind))
 
 
 rename_ranking = verb(

@@ -23,6 +23,7 @@ from api.imports.dates import is_date_of_score, is_time_of_score
 from api.imports.kinds import CORRECT_OR_LEAVE_OUT
 from api.imports.rows import FileRow, parted
 from api.interface.fields import FieldMisread, begin_of_time, misread
+from api.interface.kinds import KindName, kinds
 from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.events import Delta, Result
@@ -91,6 +92,13 @@ class ScoreRule(Struct, frozen=True, kw_only=True):
     won: str | None = None
     drawn: str | None = None
     lost: str | None = None
+
+    @staticmethod
+    def like(kind: KindName) -> dict[str, str]:
+        """The fields that fill the unities of a ranking of this kind."""
+        rule = {"chess": {"win": "1", "draw": "0.5"}}.get(kind, {})
+        names = {unity.name.replace(" ", "_"): unity.name for unity in kinds()[kind].unities}
+        return rule | {field: names[field] for field in ScoreRule.__struct_fields__ if field in names}
 
     def result_points(self, notation: Notation) -> _Counting:
         """Returns a function that gives the points for a score. Raises Unacceptable if one of these is not a number in

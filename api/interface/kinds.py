@@ -1,20 +1,48 @@
 """Well-known kinds of rankings, as data (`kinds.json`): unities, scorings and criteria, by the names of unities.
 
+The command line and the console create one. The other unities and the classification are events after its creation.
 The amounts in scorings are in the smallest unit of their unity, as everywhere.
 """
 
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any
+from itertools import count
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.domain.events import Criterion
-from engine.domain.options import UnityOptions
+from api.desk.case import Receipt
+from api.desk.desk import Desk
+from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification
+from engine.domain.events import Criterion, MadeUnity
+from engine.domain.options import UnityOptions, as_main_unity, options_of
 from engine.domain.scoring import Scoring
-from engine.domain.terms import Sort, UnityId
+from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from projections.live.tournament import LiveTournament
+
+KindName = Literal[
+    "football",
+    "football-1980",
+    "ice-hockey",
+    "volleyball",
+    "handball",
+    "darts",
+    "chess",
+    "rugby",
+    "formula-one",
+    "sailing",
+    "golf",
+    "triathlon",
+    "icpc",
+    "swim-gala",
+    "medals",
+    "masters",
+    "tennis",
+    "high-score",
+    "laps",
+]
 
 
 class KindUnity(UnityOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,7 +57,7 @@ class RankingKind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     about: str
     results: tuple[str, ...]
     unities: Annotated[tuple[KindUnity, ...], Meta(min_length=1)]
-    scorings: tuple[dict[str, Any], ...]
+    scorings: tuple[dict[str, Any], ...] = ()
     criteria: tuple[dict[str, Any], ...] = ()
 
     def scorings_with(self, ids: Mapping[str, UnityId]) -> tuple[Scoring, ...]:
@@ -42,10 +70,10 @@ class RankingKind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 @cache
-def kinds() -> Mapping[str, RankingKind]:
-    """All kinds, by the names by which they are asked for."""
+def kinds() -> Mapping[KindName, RankingKind]:
+    """All kinds."""
     text = files("api.interface").joinpath("kinds.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[str, RankingKind])
+    return msgspec.json.decode(text, type=dict[KindName, RankingKind])
 
 
 def _with_ids(value: Any, ids: Mapping[str, UnityId]) -> Any:
@@ -54,3 +82,54 @@ def _with_ids(value: Any, ids: Mapping[str, UnityId]) -> Any:
         pairs = ((k, v) if k != "unity" else ("unity_id", ids[v]) for k, v in value.items())
         return {key: _with_ids(part, ids) for key, part in pairs}
     return [_with_ids(part, ids) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+async def create_ranking(
+    desk: Desk,
+    live: LiveTournament,
+    kind: RankingKind,
+    *,
+    name: str,
+    participants: tuple[CompetitorId, ...],
+    description: str | None = None,
+    actor: ActorId,
+    key: str | None = None,
+    fingerprint: bytes | None = None,
+) -> tuple[MadeUnity, Sequence]:
+    """Creates a ranking of this kind. Returns its main unity, and the sequence of the last event. With a key and the
+    fingerprint of the request, a repetition adds only what is still missing. Raises as `Desk.submit` does."""
+    main, *others = kind.unities
+    ranking_id, main_id, *other_ids = await desk.new_ids(2 + len(others))
+    steps = count(1)
+
+    async def submit(command: Command) -> Receipt:
+        its_key = None if key is None else f"{key}-{next(steps)}"
+        return await desk.submit(live, command, actor=actor, idempotency_key=its_key, fingerprint=fingerprint)
+
+    receipt = await submit(
+        CreateRanking(
+            ranking_id=RankingId(ranking_id),
+            main_unity_id=UnityId(main_id),
+            name=name,
+            main_unity_name=main.name,
+            participants=participants,
+            description=description,
+            main_unity_sort=main.sort,
+            **as_main_unity(main),
+        )
+    )
+    made = _made(receipt)
+    ids = {main.name: made.unity_id}
+    for unity_id, unity in zip(other_ids, others, strict=True):
+        its = {"name": unity.name, "sort": unity.sort, **options_of(unity)}
+        receipt = await submit(AddUnity(ranking_id=made.ranking_id, unity_id=UnityId(unity_id), **its))
+        ids[unity.name] = _made(receipt).unity_id
+    if kind.criteria:
+        receipt = await submit(DeclareClassification(ranking_id=made.ranking_id, criteria=kind.criteria_with(ids)))
+    return made, receipt.last_sequence
+
+
+def _made(receipt: Receipt) -> MadeUnity:
+    made = receipt.event.made_unity
+    assert made is not None
+    return made

@@ -10,10 +10,10 @@ from api.desk.fingerprints import fingerprint
 from api.http.forms import Form
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
-from api.imports.templates import TEMPLATES, Kind, create_ranking
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
 from api.interface.fields import Fields, FormReader, read_query
+from api.interface.kinds import KindName, create_ranking, kinds
 from api.interface.names import Names
 from api.web.console import lists_pages
 from api.web.console.answering import (
@@ -130,8 +130,8 @@ class ChangeHandlers:
         form = await self._console.body(incoming)
         key = form.pop(KEY, "") or new_key()
         try:
-            template = TEMPLATES.get(cast("Kind", form.get(LIKE_FIELD.name)))
-            if template is None:
+            kind = kinds().get(cast("KindName", form.get(LIKE_FIELD.name)))
+            if kind is None:
                 raise unacceptable([Fault(LIKE_FIELD.name, "must be one of the kinds listed")])
             rest = {name: text for name, text in CREATE_LIKE.read(form).items() if name != LIKE_FIELD.name}
             async with self._console.handlers.visited(incoming, viewer.token) as context:
@@ -139,7 +139,7 @@ class ChangeHandlers:
                 made, last = await create_ranking(
                     self._console.desk,
                     context.live,
-                    template,
+                    kind,
                     **FormReader(LIKE_FIELDS).read(await in_time_slices(named)),
                     actor=viewer.token.token_id,
                     key=key,

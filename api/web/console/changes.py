@@ -16,10 +16,10 @@ from api.access.auth import Scope
 from api.desk.conditions import own_tag
 from api.http.forms import Form
 from api.http.router import PathIds
-from api.imports.templates import Kind
 from api.interface.competition_names import competition_text
 from api.interface.declarations import Preview, Write, name_of
 from api.interface.fields import FROM_1, SHORT, Field, FieldMisread, Fields
+from api.interface.kinds import kinds
 from api.interface.operations import OPERATIONS
 from api.interface.rendering import encode
 from api.web.console.classification_page import (
@@ -207,7 +207,8 @@ async def _new_ranking(view: View, _ids: PathIds) -> Beginning:
 
 
 async def _new_ranking_like(view: View, _ids: PathIds) -> Beginning:
-    return await _with_competitors(view, (LIKE_FIELD, *LIKE_FIELDS), {LIKE_FIELD.name: _KINDS})
+    options = [Option(name, f"{name}: {kind.about}") for name, kind in kinds().items()]
+    return await _with_competitors(view, (LIKE_FIELD, *LIKE_FIELDS), {LIKE_FIELD.name: options})
 
 
 async def _with_competitors(view: View, fields: Fields, options: Mapping[str, Items[Option]]) -> Beginning:
@@ -296,16 +297,6 @@ LIKE_FIELD: Final = Field("like", SHORT, "sets its unities and its classificatio
 LIKE_FIELDS: Final = tuple(
     [one for one in _CREATE_RANKING.fields if one.name in ("name", "description", "participants")]
 )
-_KINDS_TEXTS: Final[dict[Kind, str]] = {
-    "football": "Football: points, goal difference, goals; games won, drawn and lost",
-    "chess": "Chess: points with halves; games won, drawn and lost",
-    "formula-one": "Formula 1: points, then wins, second places and so on",
-    "icpc": "ICPC: problems solved, then penalty",
-    "tennis": "Tennis: the best 19 results of the last 52 weeks",
-    "high-score": "High score: the best result",
-    "laps": "Laps: the fastest time",
-}
-_KINDS: Final = tuple([Option(kind, text) for kind, text in _KINDS_TEXTS.items()])
 CREATE_LIKE: Final = Change(
     path="/rankings/like",
     operation=_CREATE_RANKING,

@@ -8,11 +8,11 @@ from api.access.auth import Scope
 from api.imports.competitions import CompetitionLine
 from api.imports.dates import DateOrder
 from api.imports.played import ScoreRule
-from api.imports.templates import TEMPLATES, Kind
 from api.imports.undoing import Undoing
 from api.interface.competition_names import BETWEEN
 from api.interface.direction import isolated
 from api.interface.fields import SHORT, Field
+from api.interface.kinds import KindName
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.console.import_page import LEAVE_OUT, ROWS_SHOWN, Look, Offer
 from api.web.console.inputs import Filling, Option, complaint, form, inputs, text_input
@@ -32,14 +32,14 @@ _LIKE: Final = Field("like", SHORT, "fills unities with these names, such as goa
 _POINTS: Final = {"win": "Win", "draw": "Draw", "loss": "Loss"}
 _DATES: Final = Field("dates", SHORT, "the order of dates such as 01/08/2026, if none of them shows it")
 _ORDERS: Final = get_args(DateOrder)
-_KINDS: Final = tuple([kind for kind in get_args(Kind) if TEMPLATES[kind].scoring])
+_KINDS: Final[tuple[KindName, ...]] = ("football", "chess")
 
 
 def scoring_of(given: Mapping[str, str]) -> ScoreRule:
     """The scoring that the fields of the form describe."""
     kind = next((kind for kind in _KINDS if kind == given.get("like")), None)
     typed = {name: given[name].strip() for name in _POINTS if given.get(name, "").strip()}
-    return ScoreRule(**((TEMPLATES[kind].scoring if kind else {}) | typed))
+    return ScoreRule(**((ScoreRule.like(kind) if kind else {}) | typed))
 
 
 def dates_of(given: Mapping[str, str]) -> DateOrder | None:

@@ -76,7 +76,7 @@ async def test_a_known_kind_decides_the_unities(tallybook: Tallybook, slug: str)
     ]
     await tallybook.done("ranking", "create", slug, "Contest", "--like", "icpc")
     (contest,) = await listed(tallybook, slug)
-    assert list(contest["unities"].values()) == ["solved", "penalty"]
+    assert list(contest["unities"].values()) == ["solved", "penalty", "last solved"]
     await tallybook.done("points", "add", slug, "Contest", "Ann=2", "Bob=2", "Cid=1")
     await tallybook.done("points", "add", slug, "Contest", "Ann=90", "Bob=80", "Cid=5", "--unity", "penalty")
     shown = await tallybook.json("classification", "show", slug, "Contest")

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from api.interface.kinds import RankingKind, kinds
+from api.interface.kinds import KindName, RankingKind, kinds
 from engine.domain.events import ClassificationDeclared, RankingCreated, TournamentOpened, UnityAdded
 from engine.domain.events import CompetitorRegistered as Registered
 from engine.domain.options import as_main_unity, options_of
@@ -47,7 +47,7 @@ def ranking_of(kind: RankingKind, enrolled: tuple[int, ...] = (A, B, C, D, E, F)
     return board.rankings[30]
 
 
-def lines(name: str, played: Played, enrolled: tuple[int, ...] = (A, B, C, D, E, F)) -> dict[str, dict[int, str]]:
+def lines(name: KindName, played: Played, enrolled: tuple[int, ...] = (A, B, C, D, E, F)) -> dict[str, dict[int, str]]:
     """What a result gives: by unity, to whom, as pages write it."""
     kind = kinds()[name]
     names = {unity_id: unity for unity, unity_id in ids_of(kind).items()}
@@ -61,7 +61,7 @@ def lines(name: str, played: Played, enrolled: tuple[int, ...] = (A, B, C, D, E,
     return found
 
 
-def table(name: str, *results: tuple[Any, ...]) -> dict[str, dict[int, int]]:
+def table(name: KindName, *results: tuple[Any, ...]) -> dict[str, dict[int, int]]:
     """The sums of several results, in smallest units, by unity: each is the participants and the result."""
     kind = kinds()[name]
     names = {unity_id: unity for unity, unity_id in ids_of(kind).items()}
@@ -76,22 +76,26 @@ def table(name: str, *results: tuple[Any, ...]) -> dict[str, dict[int, int]]:
     return {unity: dict(found) for unity, found in sums.items()}
 
 
-def race(name: str, texts: Mapping[int, str], **said: Any) -> dict[str, dict[int, str]]:
+def race(name: KindName, texts: Mapping[int, str], **said: Any) -> dict[str, dict[int, str]]:
     return lines(name, Played(participants=tuple(texts), result=dict(texts), **said))
 
 
-def duel(name: str, result: str, **said: Any) -> dict[str, dict[int, str]]:
+def duel(name: KindName, result: str, **said: Any) -> dict[str, dict[int, str]]:
     return lines(name, Played(result=result, **said))
 
 
+def test_the_names_of_kinds_are_those_of_the_data() -> None:
+    assert [*kinds()] == [*get_args(KindName)]
+
+
 @pytest.mark.parametrize("name", kinds())
-def test_a_kind_is_a_declaration_without_faults(name: str) -> None:
+def test_a_kind_is_a_declaration_without_faults(name: KindName) -> None:
     kind = kinds()[name]
     assert scoring_faults(ranking_of(kind), kind.scorings_with(ids_of(kind))) == []
 
 
 @pytest.mark.parametrize("name", kinds())
-def test_the_examples_of_a_kind_count(name: str) -> None:
+def test_the_examples_of_a_kind_count(name: KindName) -> None:
     kind = kinds()[name]
     for scoring in kind.scorings_with(ids_of(kind)):
         for text in kind.results:

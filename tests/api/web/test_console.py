@@ -999,7 +999,7 @@ async def test_a_ranking_of_a_known_kind_takes_a_season_without_any_more(
     page, before = at(season, "/rankings/like"), await log.length()
     for given, fault in (
         ({"name": "Table"}, "must be one of the kinds listed"),
-        ({"name": "Table", "like": "rugby"}, "must be one of the kinds listed"),
+        ({"name": "Table", "like": "croquet"}, "must be one of the kinds listed"),
         ({"name": "", "like": "football"}, "is required"),
     ):
         refused = await visitor.fill(page, given)
