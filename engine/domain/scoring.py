@@ -175,7 +175,7 @@ _BYE: Final = re.compile(r"(?:(full|half|zero)[ -](?:point )?)?bye")
 _QUANTITY: Final = re.compile(r"([0-9]{1,18}(?::[0-5][0-9]){0,2})(?:\.([0-9]{1,9}))?")
 _PLACE: Final = re.compile(r"([1-9][0-9]{0,8})\.?")
 _SOLVED: Final = re.compile(r"(?:[^\W_]{1,8}:)?([0-9]{1,6})(?:\+([0-9]{1,4}))?")
-_NONE_SOLVED: Final = "-"
+_NOT_SOLVED: Final = "-"
 _MINUS: Final = "\N{MINUS SIGN}"
 
 
@@ -419,7 +419,7 @@ def _places(
 def _contest(scoring: Scoring, text: str) -> dict[str, int]:
     """The contest values of a performance."""
     minutes, tries = [], 0
-    for token in text.split() if text not in _NONE_SOLVED else ():
+    for token in filter(_NOT_SOLVED.__ne__, text.split()):
         if (solved := _SOLVED.fullmatch(token)) is None:
             raise _not_read(scoring, f"{token!r} is not a minute, perhaps with wrong tries before, such as 120+2.")
         minutes.append(int(solved[1]))

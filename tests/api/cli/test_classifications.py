@@ -253,7 +253,7 @@ date,participants,score,time
             RACES,
             [(1, "LEC"), (2, "SAI"), (3, "VER"), (4, "RUS"), (5, "HAM"), (6, "OCO"), (7, "PER"), (8, "MAG"), (9, "BOT"),
              (10, "NOR"), (11, "GAS"), (11, "TSU"), (13, "ALO"), (14, "ZHO")],
-            "45 33 25 22 16 14 12 12 8 6 4 4 2 1",
+            "450 330 250 220 160 140 120 120 80 60 40 40 20 10",
         ),
         # Of those with the same number, the one with less penalty time stands first.
         (

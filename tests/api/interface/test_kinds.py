@@ -259,11 +259,15 @@ def test_triathlon_shares_the_mean_of_places() -> None:
 
 
 def test_icpc_ranks_by_problems_then_penalty_then_the_last_problem() -> None:
-    """ICPC rules: the minutes of each solved problem, and 20 for each wrong try at it; then the earliest last one."""
-    contest = race("icpc", {A: "A:10 B:60+2 C:200", B: "A:20 C:250 D:40", C: "-"})
-    assert contest["solved"] == {A: "3", B: "3", C: "0"}
-    assert contest["penalty"] == {A: "310", B: "310", C: "0"}
-    assert contest["last solved"] == {A: "200", B: "250", C: "0"}
+    """The medals of the World Finals 2018, at Beijing: minutes, and 20 for each wrong try at a solved problem.
+
+    Their rules: the team with the earlier last solution stands ahead of one with the same penalty.
+    """
+    moscow, mipt, none = "79 87 - 258 296+3 47+3 140+1 41+1 224+2 - 55", "66 17 - 272 229+1 55 - 91 122 - 48+2", "-"
+    contest = race("icpc", {A: moscow, B: mipt, C: none})
+    assert contest["solved"] == {A: "9", B: "8", C: "0"}
+    assert contest["penalty"] == {A: "1427", B: "960", C: "0"}
+    assert contest["last solved"] == {A: "296", B: "272", C: "0"}
 
 
 def test_a_swim_gala_shares_the_points_of_a_tie_exactly() -> None:
