@@ -105,7 +105,7 @@ _TABLE_FIELDS: Final[Fields] = (
     Field("unity", ID, "which unity; absent: the classification", argument="unity_id"),
     Field("at", _MOMENT, "after this event, or with what had taken place by this day or time; absent: now"),
     Field("on", TIME_END, "with what had taken place by this day or time, as known after the event that at names"),
-    Field("since", _MOMENT, "compared with this moment; absent: with the moment before the last competition"),
+    Field("since", _MOMENT, "compared with this moment; absent: with the moment before the last round"),
     Field("offset", FROM_0, "the number of lines to skip"),
     Field("tag", _WORDS, "only competitors with exactly this tag; positions are counted among them"),
     Field("find", _WORDS, "only competitors whose name contains this"),

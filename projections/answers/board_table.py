@@ -36,6 +36,7 @@ from projections.answers.view import Question, View
 from projections.board.board import Board, Competition, Ranking
 from projections.board.classification import Classified, compares_totals, in_force, value_notations
 from projections.board.classified_lines import ClassifiedLines
+from projections.board.competition_sums import CompetitionSums
 from projections.board.recent_results import CompetitionSum, Forms, looked_at
 from projections.board.selection import Selection
 from projections.board.standing import Standing
@@ -58,10 +59,10 @@ FORM_EVENTS_MAX: Final = 20_000
 MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
 """Events of a log up to which the current table is compared with the table before a date. The comparison is made after
 each event, and many events may have been recorded since that date. In a longer log, it is compared with the table
-before the first points of the last competition were recorded, which is sought among COMPETITIONS_LOOKED_AT_MAX."""
+before the first points of the last round were recorded, which is sought among COMPETITIONS_LOOKED_AT_MAX."""
 GAINED_TOGETHER_MAX: Final = 50
-"""Competitions that took place last, at the same time, up to which a table shows what they gave together. With more, it
-shows what the last of them gave."""
+"""Competitions of the last round up to which a table shows what they gave together. With more, it shows what the last
+of them gave."""
 DEFENDED: Final = timedelta(days=7)
 """The points that expire within this time are shown as points to defend."""
 DEFENDED_EVENTS_MAX: Final = 20_000
@@ -160,13 +161,15 @@ class BoardTable(Struct, frozen=True, kw_only=True):
 
 
 class _Last(Struct, frozen=True, kw_only=True):
-    """The competition that gave points last, on the clock that the table shows. `together`: this one, and those that
-    took place at the same time. `took_place` None: nothing says when. `before`: the event before its first points.
-    `entered`: the competition that gave its first points last; None: it is not known."""
+    """The competition that gave points last, on the clock that the table shows. `together`: this one, and those of its
+    round before it, back to the last one of another round; without a round, those that took place at the same time.
+    `took_place` None: nothing says when; `began`: when the first of those together did. `before`: the event before
+    their first points. `entered`: the competition that gave its first points last; None: it is not known."""
 
     competition_id: CompetitionId
     together: Items[CompetitionId]
     took_place: datetime | None
+    began: datetime | None = None
     before: Sequence
     entered: CompetitionId | None = None
 
@@ -181,7 +184,7 @@ class _Lines(Struct, frozen=True):
 
 class BoardTableQuestion(Question[BoardTable], frozen=True, kw_only=True):
     """The table of this ranking (None: the first one), after the event `at` (None: now), with what had taken place by
-    `on` (None: all), compared with the table after `since` or by `since_on` (None: before the last competition). After
+    `on` (None: all), compared with the table after `since` or by `since_on` (None: before the last round). After
     an event, the last one is that of the log; otherwise that of the world's clock, if any with a date gave points.
 
     The lines: in this unity (None: of the classification), at most `limit` from `offset` on. `tag`: only competitors
@@ -471,30 +474,59 @@ class _Table:
             return None
         one, competition = found.competition_id, self._board.competitions.get(found.competition_id)
         date = None if competition is None else competition.date
-        return _Last(competition_id=one, together=[one], took_place=date, before=found.before)
+        sums, together, before = self._at.sums(self._ranking_id), list[CompetitionId](), found.before
+        if sums is not None and competition is not None:
+            last_given = [*islice(reversed(sums.given), COMPETITIONS_LOOKED_AT_MAX)]
+            newest_first = [[given] for given in last_given if given not in self._board.voided]
+            together = await in_time_slices(self._of_round(competition.in_round, newest_first))
+            before = min([before, *[_before(sums, given) for given in together]])
+        return _Last(competition_id=one, together=together or [one], took_place=date, before=before)
 
     async def _last_by_date(self, sequence: Sequence) -> _Last | None:
         """The one that took place last. None: there is none, it is not known, or a current table has no dates."""
         sums, board = self._at.sums(self._ranking_id), self._board
         if sums is None:
             return None
-        has_dates, took_place, together, entered = self._asked.on is not None, _FIRST_TIME, list[CompetitionId](), None
+        has_dates, by_time, entered = self._asked.on is not None, dict[datetime, list[CompetitionId]](), None
         most = len(sums.given) if self._is_compared_by_date(sequence) else COMPETITIONS_LOOKED_AT_MAX
         given = [*islice(reversed(sums.given), most)][::-1]  # in the order of their first points
         async for some in in_chunks(board.competitions.held(given), WALK_CHUNK_ITEMS):
             for one, competition in some:
                 if competition.voided_at is not None:
                     continue
-                at, entered = sums.took_place(one, competition.date), one
-                has_dates = has_dates or competition.date is not None
-                if at > took_place:
-                    took_place, together = at, []
-                if at == took_place:
-                    together.append(one)
-        if not together or not has_dates:
+                by_time.setdefault(sums.took_place(one, competition.date), []).append(one)
+                has_dates, entered = has_dates or competition.date is not None, one
+        if not by_time or not has_dates:
             return None
-        last, before = together[-1], Sequence(sums.given[together[-1]].sequence - 1)
-        return _Last(competition_id=last, together=together, took_place=took_place, before=before, entered=entered)
+        took_place = max(by_time)
+        together, last = by_time[took_place], by_time[took_place][-1]
+        if (in_round := board.competitions[last].in_round) is not None:
+            newest_first = [by_time[at] for at in sorted(by_time, reverse=True)]
+            together = await in_time_slices(self._of_round(in_round, newest_first))
+        return _Last(
+            competition_id=last,
+            together=together,
+            took_place=took_place,
+            began=sums.took_place(together[-1], board.competitions[together[-1]].date),
+            before=min([_before(sums, one) for one in together]),
+            entered=entered,
+        )
+
+    def _of_round(
+        self, in_round: int | str | None, newest_first: Iterable[Items[CompetitionId]]
+    ) -> Steps[list[CompetitionId]]:
+        """The competitions of a round, newest first, up to the first moment without any; no round has none."""
+        found = list[CompetitionId]()
+        for of_moment in () if in_round is None else newest_first:
+            number = len(found)
+            for one in of_moment:
+                competition = self._board.competitions.get(one)  # None: its event was set aside
+                if competition is not None and competition.in_round == in_round:
+                    found.append(one)
+                yield
+            if len(found) == number:
+                break
+        return found
 
     async def _earlier(self, sequence: Sequence, last: _Last | None) -> PastBoardAt | None:
         """The board that lines are compared with. None: there is none, or nobody had points in the ranking before the
@@ -507,9 +539,9 @@ class _Table:
         if last is None:
             return None
         earlier = None
-        if last.took_place is not None and self._is_compared_by_date(sequence):
+        if last.began is not None and self._is_compared_by_date(sequence):
             try:
-                earlier = await self._before(sequence, max(last.took_place, _FIRST_TIME + _MICROSECOND) - _MICROSECOND)
+                earlier = await self._before(sequence, max(last.began, _FIRST_TIME + _MICROSECOND) - _MICROSECOND)
             except TooMuchWork:
                 if asked.on is not None:
                     raise
@@ -550,7 +582,7 @@ class _Table:
         if last is None:
             return False
         if on is None:
-            return any(one.competition_id != last.competition_id for one in form)
+            return any(one.competition_id not in last.together for one in form)
         sums, competitions = self._at.sums(self._ranking_id), self._board.competitions
         its = [one.competition_id for one in form]
         return sums is not None and any(sums.took_place(one, competitions[one].date) <= on for one in its)
@@ -584,6 +616,11 @@ class _Table:
             results=[shown[one] for one in results],
             fixtures=[shown[one] for one in fixtures],
         )
+
+
+def _before(sums: CompetitionSums, competition_id: CompetitionId) -> Sequence:
+    """The event before the first points of a competition."""
+    return Sequence(sums.given[competition_id].sequence - 1)
 
 
 def _of_unity(line: Standing) -> Classified:

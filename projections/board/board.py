@@ -109,6 +109,11 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
         """Its declared date, or else when it was created."""
         return self.date or self.created_at
 
+    @property
+    def in_round(self) -> int | str | None:
+        """The number of its round or, without one, the name; None: all competitions of its date are a round."""
+        return self.round_name or None if self.round is None else self.round
+
 
 class Unity(UnityOptions, kw_only=True, frozen=False):  # type: ignore[misc] # a mutable one inherits a frozen one
     """`totals` holds the totals of all competitors that were ever in the ranking's list.

@@ -414,7 +414,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "events, for movement by date",
                 f"{board_table.MOVED_BY_DATE_EVENTS_MAX:,}",
-                "movement since before the last competition was recorded",
+                "movement since before the last round was recorded",
             ),
             (
                 "competitions of the same time, for what they gave together",

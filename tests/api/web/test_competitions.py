@@ -18,8 +18,8 @@ class Cup:
         self.ranking, self.unity = ranking["id"], ranking["unities"][0]["id"]
         self._board = shown
 
-    async def add(self, date: str | None, *participants: int) -> int:
-        form = {"group_id": 1, "participants": listed(participants)} | ({"started_at": date} if date else {})
+    async def add(self, date: str | None, *participants: int, **more: object) -> int:
+        form = {"group_id": 1, "participants": listed(participants)} | ({"started_at": date} if date else {}) | more
         answer = await self.client.post("competitions.json", form)
         assert answer.status == 200, answer.body
         number: int = answer.json["competition"]["id"]
@@ -136,6 +136,54 @@ async def test_what_competitions_of_the_same_time_gave_is_shown_together(cup: Cu
     lines = (await cup.table())["lines"]
     assert {line["name"]: line["gained"] for line in lines if line["gained"]} == {"Number 2": "+6", "Number 3": "+3"}
     assert (await cup.shown())[0] == same[1]
+
+
+@pytest.mark.parametrize("third", [{"round": 3}, {"round_name": "Final"}])
+async def test_movement_is_since_the_last_round_whatever_the_dates_of_its_competitions(
+    cup: Cup, bounds: Bounds, third: dict[str, object]
+) -> None:
+    first, second = cup.ids[:2]
+    plan = [("01", 2, {"round": 2}), ("02", 1, {"round": 2}), ("03", 4, third), ("05", 2, third), ("04", 1, third)]
+    for number, (day, points, its) in enumerate(plan):
+        who = first if number < 2 else second
+        match = await cup.add(f"2001-01-{day} 12:00:00", first, second, **its)
+        await cup.give(match, who, points)
+    before = {"Number 1": -1, "Number 2": None}  # who had no points
+    for query in "", "&on=2001-12-31":
+        table = await cup.table(query)
+        assert {line["name"]: line["moved"] for line in table["lines"][:2]} == before
+        assert {line["name"]: line["gained"] for line in table["lines"] if line["gained"]} == {"Number 2": "+7"}
+        assert table["since_on"] == "2001-01-03T11:59:59.999999Z"
+        assert table["competitions"]["latest"]["took_place"] == "2001-01-05T12:00:00Z"
+    assert (await cup.table("&on=2001-01-02"))["since_on"] is None  # the first round
+    end = (await cup.table())["sequence"]
+    log = await cup.table(f"&at={end}")
+    assert (log["since"], log["since_on"]) == (end - 5, None)  # the points of the last three, and two competitions
+    assert {line["name"]: line["moved"] for line in log["lines"][:2]} == before
+    bounds(MOVED_BY_DATE_EVENTS_MAX=1)
+    assert (await cup.table("&limit=9"))["since"] == end - 5
+
+
+async def test_a_postponed_match_is_compared_alone_and_one_brought_forward_is_not_waited_for(cup: Cup) -> None:
+    """A round reaches back to the last competition of another round."""
+    first, second = cup.ids[:2]
+    plan = [("01", 1), ("02", 3), ("03", 2), ("04", 3), ("05", 3), ("06", 1)]
+    for day, in_round in plan:
+        await cup.give(await cup.add(f"2001-01-{day} 12:00:00", first, second, round=in_round), first, 1)
+    for on, since in (("06", "06"), ("05", "04"), ("03", "03"), ("02", "02")):
+        assert (await cup.table(f"&on=2001-01-{on}"))["since_on"] == f"2001-01-{since}T11:59:59.999999Z"
+
+
+async def test_rounds_without_dates_are_compared_by_when_their_points_were_recorded(cup: Cup) -> None:
+    first, second, third = cup.ids[:3]
+    for number, (who, in_round) in enumerate([(first, 1), (second, 2), (third, 2)], start=1):
+        await cup.give(await cup.add(None, first, second, third, round=in_round), who, number)
+    table = await cup.table()
+    assert table["since"] == table["sequence"] - 3
+    assert {line["name"]: line["gained"] for line in table["lines"] if line["gained"]} == {
+        "Number 2": "+2",
+        "Number 3": "+3",
+    }
 
 
 async def test_points_for_a_competitor_who_takes_no_part_make_a_result(cup: Cup) -> None:
