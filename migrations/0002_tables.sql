@@ -35,8 +35,10 @@ CREATE TABLE competitor (
     updated_at    timestamptz NOT NULL,
     revised       bigint NOT NULL DEFAULT 0,
     erased        bigint,
+    key           text,
     PRIMARY KEY (tournament_id, competitor_id)
 );
+COMMENT ON COLUMN competitor.key IS 'The organiser''s own id of it; NULL: it has none. No two have the same one.';
 COMMENT ON COLUMN competitor.erased IS
     'The event that erased it; 0: one erases it later, and the log has forgotten it already. NULL: neither.';
 COMMENT ON COLUMN competitor.revised IS 'Sequence of the last event that changed it; likewise in the other tables.';
@@ -58,6 +60,7 @@ CREATE TABLE competition (
     scale          text NOT NULL DEFAULT '',
     round          bigint,
     round_name     text NOT NULL DEFAULT '',
+    key            text,
     PRIMARY KEY (tournament_id, competition_id)
 );
 COMMENT ON COLUMN competition.number IS 'Order of creation in the tournament: 1, 2, 3 …; likewise in the other tables.';

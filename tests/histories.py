@@ -108,6 +108,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         tags=_tags,
         color=texts,
         parent_id=_perhaps(ids),
+        key=_perhaps(texts),
     ),
     events.CompetitorChanged: st.builds(
         events.CompetitorChanged,
@@ -116,6 +117,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         tags=_unset_or(_tags),
         color=_unset_or(texts),
         parent_id=_unset_or(_perhaps(ids)),
+        key=_unset_or(_perhaps(texts)),
     ),
     events.CompetitorErased: st.builds(events.CompetitorErased, competitor_id=ids),
     events.CompetitionAdded: st.builds(
@@ -130,6 +132,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         scale=texts,
         round=_perhaps(st.integers(-ID_MAX - 1, ID_MAX)),
         round_name=texts,
+        key=_perhaps(texts),
     ),
     events.CompetitionChanged: st.builds(
         events.CompetitionChanged,
@@ -143,6 +146,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         scale=_unset_or(texts),
         round=_unset_or(_perhaps(st.integers(-ID_MAX - 1, ID_MAX))),
         round_name=_unset_or(texts),
+        key=_unset_or(_perhaps(texts)),
     ),
     events.RankingCreated: st.builds(
         events.RankingCreated,
@@ -264,6 +268,7 @@ _times: Final = st.sampled_from(
 _tag_lists: Final = st.lists(_names, max_size=2).map(tuple)
 _colors: Final = st.sampled_from(["ff0000", "00FF7f"])
 _places: Final = st.just("") | _names
+_keys: Final = st.sampled_from([f"key {n}" for n in range(20)])
 _nothing: Final = st.none()
 _tied: Final = st.just("tied")
 _sorts: Final = st.sampled_from(Sort)
@@ -304,6 +309,7 @@ def _register_competitor(draw: _Draw, board: Board, next_id: _NextId) -> command
         tags=draw(_tag_lists),
         color=draw(_perhaps(_colors)),
         parent_id=_one_of(draw, board.competitors) if board.competitors and draw(st.booleans()) else None,
+        key=draw(_perhaps(_keys)),
     )
 
 
@@ -314,6 +320,7 @@ def _change_competitor(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
         tags=draw(_unset_or(_perhaps(_tag_lists))),
         color=draw(_unset_or(_perhaps(_colors))),
         parent_id=_one_of(draw, board.competitors) if draw(st.booleans()) else draw(_unset_or(_nothing)),
+        key=draw(_unset_or(_perhaps(_keys))),
     )
 
 
@@ -345,6 +352,7 @@ def _add_competition(draw: _Draw, board: Board, next_id: _NextId) -> commands.Ad
         scale=draw(_perhaps(_names)),
         round=draw(_perhaps(_rounds)),
         round_name=draw(_perhaps(_names)),
+        key=draw(_perhaps(_keys)),
     )
 
 
@@ -366,6 +374,7 @@ def _change_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command
         location=draw(_unset_or(_perhaps(_places))),
         result=_performances(draw, participants) if draw(st.booleans()) else UNSET,
         winner_id=_one_of(draw, participants) if participants and draw(st.booleans()) else draw(_unset_or(_nothing)),
+        key=draw(_unset_or(_perhaps(_keys))),
     )
 
 

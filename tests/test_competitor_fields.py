@@ -17,7 +17,7 @@ from projections.board.board import Board, Revisions, fold, forgotten
 from projections.board.hierarchy import NestedSetBounds
 
 PARENT, CHILD = CompetitorId(1), CompetitorId(2)
-GIVEN: Final[dict[str, Any]] = {"name": "Ann", "tags": ("u18",), "color": "ff0000", "parent_id": PARENT}
+GIVEN: Final[dict[str, Any]] = {"name": "Ann", "tags": ("u18",), "color": "ff0000", "parent_id": PARENT, "key": "LIC-4"}
 """A value for each field that people give, not its default. A new one needs a value here."""
 FIELDS: Final = {*events.CompetitorRegistered.__struct_fields__} - {"competitor_id", "commitment"}
 
@@ -60,9 +60,10 @@ def test_the_board_has_every_field(board: Board) -> None:
     folded(
         board,
         commands.RegisterCompetitor(competitor_id=new, **GIVEN),
-        commands.ChangeCompetitor(competitor_id=CHILD, **GIVEN),
+        commands.ChangeCompetitor(competitor_id=CHILD, **GIVEN | {"key": "LIC-5"}),
     )
-    assert values_of(board.competitors[new]) == values_of(board.competitors[CHILD]) == GIVEN
+    assert values_of(board.competitors[new]) == GIVEN
+    assert values_of(board.competitors[CHILD]) == GIVEN | {"key": "LIC-5"}
 
 
 def test_an_erased_competitor_has_no_personal_field(board: Board) -> None:

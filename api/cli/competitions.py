@@ -59,6 +59,7 @@ _MORE: Final = (
     option("scale", about="Name of the scoring that it uses."),
     option("round", about="Number of its round. Without one, all competitions of its date are one.", read=_number),
     option("round_name", about="Name of its round."),
+    option("key", about="The organiser's own id of it, such as a match number, without a comma."),
 )
 _WINNER: Final = option("winner", "winner_id", about="Id or name of the participant that won.")
 _RESULT: Final = option(
@@ -113,7 +114,7 @@ record_result = verb(
     ),
 )
 
-_OPTIONAL: Final = ("round", "round_name", "scale")
+_OPTIONAL: Final = ("round", "round_name", "scale", "key")
 """Columns that are shown if any competition has a value."""
 
 
@@ -159,6 +160,7 @@ async def list_competitions(
                 "result": one.result,
                 "winner": one.winner_id,
                 "voided_at": one.voided_at,
+                "key": one.key,
             }
             for competition_id, one in found.competitions.items()
         ]

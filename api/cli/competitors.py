@@ -28,6 +28,7 @@ from projections.verification.erasures import erase_in_log
 
 _COLOR: Final = option("color", about="Six hexadecimal digits, without #.")
 _PARENT: Final = option("parent", "parent_id", about="Id or name of the competitor above this one in the hierarchy.")
+_KEY: Final = option("key", about="The organiser's own id of it, without a comma; no two competitors have the same.")
 
 
 def _tag(about: str) -> Argument:
@@ -40,6 +41,7 @@ add_competitor = verb(
     _tag("A tag; may be given several times."),
     _COLOR,
     _PARENT,
+    _KEY,
     makes="competitor_id",
     shows=("name",),
 )
@@ -50,6 +52,7 @@ change_competitor = verb(
     _tag("A tag; may be given several times. They replace all earlier tags."),
     _COLOR,
     _PARENT,
+    _KEY,
 )
 
 
@@ -148,7 +151,7 @@ async def list_competitors(slug: Slug, /, *, json: Json = False, where: Where = 
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         found = await ask(view, CompetitorListQuestion())
     rows: list[dict[str, object]] = [
-        {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id}
+        {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id, "key": c.key}
         for i, c in found.competitors.items()
     ]
-    printing.rows(rows, ("id", "name", "tags", "color", "parent"), as_json=json)
+    printing.rows(rows, ("id", "name", "tags", "color", "parent", "key"), as_json=json)

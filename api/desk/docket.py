@@ -230,39 +230,40 @@ class Docket:
     def _next_block(self, taken: list[Case]) -> Block | None:
         """Like `next_block`; adds the cases that it takes to `taken`."""
         now = monotonic()
+        waiting = self._waiting
         if self._was_full:
             self._pace.took(now - self._sent_at, self._sent_last)
             self._was_full = False
-        count = min(BLOCK_REQUESTS_MAX, batch_size(len(self._waiting), self._sent_last))
+        count = min(BLOCK_REQUESTS_MAX, batch_size(len(waiting), self._sent_last))
         lines = 0
-        while self._waiting and len(taken) < count and lines < BLOCK_LINES_MAX:
-            if self._waiting[0].alone and taken:
+        while waiting and len(taken) < count and lines < BLOCK_LINES_MAX:
+            if waiting[0].alone and taken:
                 break
-            case = self._waiting.popleft()
+            case = waiting.popleft()
             if case.withdrawn:
                 case.let_go()
                 continue
             if (
                 now - case.taken_at > WAITED_SECONDS_MAX
-                and len(self._waiting) > BLOCK_REQUESTS_MAX
+                and len(waiting) > BLOCK_REQUESTS_MAX
                 and not case.judged
                 and case.until != math.inf  # or else all others would go on waiting for points to expire
             ):
                 case.fail(QueueFull(now - case.taken_at))
                 continue
             try:
-                is_accepted = self._judge(case)
+                if not self._judge(case):
+                    continue
             except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
                 case.fail(self._defective(error))
-                continue
-            if not is_accepted:
                 continue
             taken.append(case)
             if case.alone:
                 self._leave_alone(taken)
                 break
+            *others, last = case.events
             lines += sum(map(lines_of, case.events))
-            if case.events[-1].structural:
+            if last.structural or (others and any(event.structural for event in others)):
                 break
         if not taken:
             self._be_free()
@@ -271,7 +272,7 @@ class Docket:
         self._under_way = taken
         self._sent_last = len(taken)
         self._sent_at = now
-        self._was_full = bool(self._waiting) and (len(taken) == BLOCK_REQUESTS_MAX or len(taken) < count)
+        self._was_full = bool(waiting) and (len(taken) == BLOCK_REQUESTS_MAX or len(taken) < count)
         if not self._was_full:
             self._pace.forget()
         return block

@@ -378,6 +378,8 @@ def _undeclared(name: str, kind: str, fields: Fields) -> Fault:
 
 NAME: Final = text_type(NAME_PATTERN, examples=["Ana"])
 SHORT: Final = text_type(NAME_PATTERN)
+OWN_KEY: Final = text_type(TAG_PATTERN)
+"""What an organiser calls a thing that has an id here."""
 
 
 def _of_string_or_object(value: bytes) -> str:

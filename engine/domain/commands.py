@@ -46,6 +46,7 @@ class RegisterCompetitor(CommandBase, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     color: str | None = None
     parent_id: CompetitorId | None = None
+    key: str | None = None
 
 
 class RegisterCompetitors(CommandBase, frozen=True, kw_only=True):
@@ -59,6 +60,7 @@ class ChangeCompetitor(CommandBase, frozen=True, kw_only=True):
     tags: tuple[str, ...] | None | UnsetType = UNSET
     color: str | None | UnsetType = UNSET
     parent_id: CompetitorId | None | UnsetType = UNSET
+    key: str | None | UnsetType = UNSET
 
 
 class EraseCompetitor(CommandBase, frozen=True, kw_only=True):
@@ -77,6 +79,7 @@ class AddCompetition(CommandBase, frozen=True, kw_only=True):
     scale: str | None = None
     round: int | None = None
     round_name: str | None = None
+    key: str | None = None
 
 
 class AddCompetitions(CommandBase, frozen=True, kw_only=True):
@@ -95,6 +98,7 @@ class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
     scale: str | None | UnsetType = UNSET
     round: int | None | UnsetType = UNSET
     round_name: str | None | UnsetType = UNSET
+    key: str | None | UnsetType = UNSET
 
 
 class ExpirePoints(CommandBase, frozen=True, kw_only=True):

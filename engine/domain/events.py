@@ -41,7 +41,7 @@ Result = str | dict[_Competitor, str]
 
 
 COLOR_DEFAULT: Final = "000000"
-PERSONAL: Final = ("name", "tags", "color")
+PERSONAL: Final = ("name", "tags", "color", "key")
 """The personal fields of events about a competitor."""
 Commitment = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 """SHA-256 over a random salt and the personal fields of an event, in hexadecimal (`engine/log/codec.py`)."""
@@ -162,7 +162,8 @@ class PresentationChanged(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
-    """`commitment`: what remains of erased personal fields; UNSET: they are not erased. The same holds for a change."""
+    """`key`: the organiser's own id of it, which no other competitor has; None: it has none. With one it is structural.
+    `commitment`: what remains of erased personal fields; UNSET: they are not erased. The same holds for a change."""
 
     tag = "CompetitorRegistered"
     touches = ("competitor",)
@@ -173,11 +174,17 @@ class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
     name: str = ""
     tags: tuple[str, ...] = ()
     color: str = COLOR_DEFAULT
+    key: str | None = None
     commitment: Commitment | UnsetType = UNSET
+
+    @property
+    def structural(self) -> bool:  # type: ignore[override]
+        return self.key is not None
 
 
 class CompetitorChanged(EventBase, frozen=True, kw_only=True):
-    """Structural because of the parent: two changes that are harmless separately could form a circle."""
+    """Structural because of the parent: two changes that are harmless separately could form a circle. And because of
+    the key: no two have the same."""
 
     tag = "CompetitorChanged"
     touches = ("competitor",)
@@ -188,12 +195,13 @@ class CompetitorChanged(EventBase, frozen=True, kw_only=True):
     name: str | UnsetType = UNSET
     tags: tuple[str, ...] | UnsetType = UNSET
     color: str | UnsetType = UNSET
+    key: str | None | UnsetType = UNSET
     commitment: Commitment | UnsetType = UNSET
 
 
 class CompetitorErased(EventBase, frozen=True, kw_only=True):
-    """The competitor has no name, tags, colour or parent, at any moment. Appending it erases the personal fields of all
-    events about the competitor (`append_block` in `migrations/0001_log.sql`)."""
+    """The competitor has no name, tags, colour, key or parent, at any moment. Appending it erases the personal fields
+    of all events about the competitor (`append_block` in `migrations/0001_log.sql`)."""
 
     tag = "CompetitorErased"
     touches = ("competitor",)
@@ -212,7 +220,7 @@ Naming = CompetitorRegistered | CompetitorChanged
 
 class CompetitionAdded(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when it was recorded. Times are UTC. `scale`: the name of the scoring that it uses;
-    empty: none is named."""
+    empty: none is named. `key`: as a competitor has one."""
 
     tag = "CompetitionAdded"
     touches = ("competition",)
@@ -227,9 +235,14 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
     scale: str = ""
     round: _Integer | None = None
     round_name: str = ""
+    key: str | None = None
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.started_at)
+
+    @property
+    def structural(self) -> bool:  # type: ignore[override]
+        return self.key is not None
 
     @property
     def made_competition(self) -> CompetitionId:
@@ -242,9 +255,9 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when the competition was recorded. A changed date is structural, because points may
-    have expired by the old one. A PointsExpired follows for points that stop or start counting because of the change.
-    Other participants are structural, because results are judged by them, and exact, because they are judged by the
-    result and the winner."""
+    have expired by the old one; so is a changed key. A PointsExpired follows for points that stop or start counting
+    because of the change. Other participants are structural, because results are judged by them, and exact, because
+    they are judged by the result and the winner."""
 
     tag = "CompetitionChanged"
     touches = ("competition",)
@@ -258,6 +271,7 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     scale: str | UnsetType = UNSET
     round: _Integer | None | UnsetType = UNSET
     round_name: str | UnsetType = UNSET
+    key: str | None | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.started_at)
@@ -268,7 +282,7 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
 
     @property
     def structural(self) -> bool:  # type: ignore[override]
-        return self.redates or self.exact
+        return self.redates or self.exact or self.key is not UNSET
 
     @property
     def exact(self) -> bool:  # type: ignore[override]

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -17,7 +17,7 @@ from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Impossible, Unacceptable
 from engine.domain.events import Result
 from engine.domain.names import name_key
-from engine.domain.state import RankingState, State
+from engine.domain.state import Keyed, RankingState, State
 from engine.domain.terms import (
     COLOR_PATTERN,
     PARTICIPANTS_MAX,
@@ -94,6 +94,16 @@ def color_faults(color: str | None | UnsetType) -> list[Fault]:
     if color is None or color is UNSET or _COLOR.fullmatch(color):
         return []
     return [Fault("color", "must be 6 hexadecimal characters, without a leading #")]
+
+
+def key_faults(key: str | None | UnsetType, those: Keyed[Any, object], its_own: int | None = None) -> list[Fault]:
+    """The faults of a key that one of `those` is to have, whose id is `its_own` if it exists already."""
+    if key is None or key is UNSET:
+        return []
+    if fault := name_fault(key.strip()) or ("must not contain a comma" if "," in key else None):
+        return [Fault("key", fault)]
+    taken = those.by_key(name_key(key))
+    return [] if taken in (None, its_own) else [Fault("key", f"{taken} has this key already")]
 
 
 def tag_faults(tags: tuple[str, ...]) -> list[Fault]:

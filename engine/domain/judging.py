@@ -22,10 +22,12 @@ from engine.domain.events import Delta, Event, Result, Scored
 from engine.domain.expirations import expired_at_once
 from engine.domain.faults import (
     circle_faults,
+    cited,
     color_faults,
     description_faults,
     judged_result,
     kept_result_faults,
+    key_faults,
     list_faults,
     name_faults,
     parent_faults,
@@ -40,6 +42,7 @@ from engine.domain.faults import (
     winner_faults,
     within,
 )
+from engine.domain.names import name_key
 from engine.domain.options import MAIN_UNITY, option_faults, options_of_main_unity
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.reversals import reverse_points, strike_competitors, unvoid_competition, void_competition
@@ -67,7 +70,7 @@ from engine.domain.terms import (
 )
 
 _T = TypeVar("_T")
-_N = TypeVar("_N", str, str | None, str | UnsetType)
+_N = TypeVar("_N", str, str | None, str | UnsetType, str | None | UnsetType)
 
 
 def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tuple[Event, ...]:
@@ -285,6 +288,7 @@ def _cause_faults(state: State, competition_id: CompetitionId | None, deltas: It
 def _register_competitors(state: State, command: commands.RegisterCompetitors) -> tuple[Event, ...]:
     _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors", more=len(command.items))
     _refuse_taken_twice([item.competitor_id for item in command.items])
+    _refuse_same_key(command.items)
     return _each(command.items, lambda item: register_competitor(state, item))
 
 
@@ -295,6 +299,7 @@ def register_competitor(state: State, command: commands.RegisterCompetitor) -> E
         *tag_faults(_all_stripped(command.tags)),
         *color_faults(command.color),
         *parent_faults(state, command.parent_id),
+        *key_faults(command.key, state.competitors),
     ]
     refuse_if_any(faults)
     _refuse_taken(command.competitor_id, state.competitors)
@@ -311,6 +316,7 @@ def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Even
         *color_faults(command.color),
         *parent_faults(state, parent_id),
         *circle_faults(state, command.competitor_id, parent_id),
+        *key_faults(command.key, state.competitors, command.competitor_id),
     ]
     refuse_if_any(faults)
     return naming(command)
@@ -331,6 +337,7 @@ def naming(command: commands.RegisterCompetitor | commands.ChangeCompetitor) -> 
             tags=_all_stripped(command.tags),
             color=command.color or events.COLOR_DEFAULT,
             parent_id=command.parent_id,
+            key=_as_key(command.key),
         )
     return events.CompetitorChanged(
         competitor_id=command.competitor_id,
@@ -338,6 +345,7 @@ def naming(command: commands.RegisterCompetitor | commands.ChangeCompetitor) -> 
         tags=UNSET if command.tags is UNSET else _all_stripped(command.tags or ()),
         color=_instead(events.COLOR_DEFAULT, command.color),
         parent_id=command.parent_id,
+        key=_as_key(command.key),
     )
 
 
@@ -346,6 +354,7 @@ def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[
     _refuse_taken_twice([item.competition_id for item in command.items])
     if sum([len(item.participants) for item in command.items]) > PARTICIPANTS_MAX:
         raise unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in total")])
+    _refuse_same_key(command.items)
     return _each(command.items, lambda item: add_competition(state, item))
 
 
@@ -358,6 +367,7 @@ def add_competition(state: State, command: commands.AddCompetition) -> Event:
         *text_faults(command),
         *result_faults,
         *winner_faults(command.winner_id, command.participants),
+        *key_faults(command.key, state.competitions),
     ]
     refuse_if_any(faults)
     _refuse_taken(command.competition_id, state.competitions)
@@ -372,6 +382,7 @@ def add_competition(state: State, command: commands.AddCompetition) -> Event:
         scale=(command.scale or "").strip(),
         round=command.round,
         round_name=(command.round_name or "").strip(),
+        key=_as_key(command.key),
     )
 
 
@@ -393,6 +404,7 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> ev
         *text_faults(command),
         *result_faults,
         *winner_faults(None if winner_id is UNSET else winner_id, participants),
+        *key_faults(command.key, state.competitions, command.competition_id),
     ]
     refuse_if_any(faults)
     return events.CompetitionChanged(
@@ -406,6 +418,7 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> ev
         scale=_stripped(_instead("", command.scale)),
         round=command.round,
         round_name=_stripped(_instead("", command.round_name)),
+        key=_as_key(command.key),
     )
 
 
@@ -693,6 +706,12 @@ def _refuse_taken_twice(new_ids: list[int]) -> None:
         raise IdTaken
 
 
+def _refuse_same_key(items: Iterable[commands.RegisterCompetitor | commands.AddCompetition]) -> None:
+    """Raises Unacceptable if two items of a request are to have the same key."""
+    keys = [name_key(item.key) for item in items if item.key is not None]
+    refuse_if_any([Fault("items", f"{cited(key)} is the key of more than one") for key in repeated(keys)])
+
+
 def _refuse_taken_unity(state: State, unity_id: UnityId) -> None:
     for ranking in state.rankings.values():  # without a call for each: there may be 1,000
         if unity_id in ranking.unities:
@@ -708,6 +727,11 @@ def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str, 
 def _stripped(name: _N) -> _N:
     """The value, without white space around it if it is a text."""
     return name.strip() if isinstance(name, str) else name
+
+
+def _as_key(key: _N) -> _N:
+    """The key, in the form of Unicode in which keys are compared."""
+    return name_key(key) if isinstance(key, str) else key
 
 
 def _instead(empty: _T, value: _T | None | UnsetType) -> _T | UnsetType:

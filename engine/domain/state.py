@@ -3,14 +3,26 @@
 Pure. Totals, for example, are not part of it: no delta is refused because of a sum.
 """
 
+from abc import abstractmethod
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from engine.domain.events import Result
 from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+
+_Id = TypeVar("_Id", bound=int)
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class Keyed(Mapping[_Id, _T_co]):
+    """Things by their ids. Those to which the organiser gave a key are found by it, too."""
+
+    @abstractmethod
+    def by_key(self, key: str) -> _Id | None:
+        """The id of the one with this key; None: none has it."""
 
 
 class CompetitorState(Protocol):
@@ -120,9 +132,9 @@ class State(Protocol):
     competition, the competitors for whom it does not count. Both are found without a scan."""
 
     @property
-    def competitors(self) -> Mapping[CompetitorId, CompetitorState]: ...
+    def competitors(self) -> Keyed[CompetitorId, CompetitorState]: ...
     @property
-    def competitions(self) -> Mapping[CompetitionId, CompetitionState]: ...
+    def competitions(self) -> Keyed[CompetitionId, CompetitionState]: ...
     @property
     def rankings(self) -> Mapping[RankingId, RankingState]: ...
     @property

@@ -70,7 +70,7 @@ RankingEvent = (
 class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """`revised`: the sequence of the last event that changed it; `updated_at`: when that was recorded. Competitions and
     rankings have the same fields. `erased`: the event that erased it; 0: a later event erases it, and its personal
-    fields are already gone from the log; None: it is not erased."""
+    fields are already gone from the log; None: it is not erased. `key`: the organiser's own id; None: it has none."""
 
     number: int
     name: str
@@ -81,12 +81,13 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     updated_at: datetime
     revised: Sequence
     erased: Sequence | None = None
+    key: str | None = None
 
 
 class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """`date`: the declared one; None: none was declared. `result`: a score; with more than two participants, the
     existing performances, in the order of the participants. `struck`: the competitors for whom it does not count,
-    ascending. `scale`: the name of the scoring that it uses; empty: none is named."""
+    ascending. `scale`: the name of the scoring that it uses; empty: none is named. `key`: as a competitor has one."""
 
     number: int
     group_id: int
@@ -103,6 +104,7 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     scale: str = ""
     round: int | None = None
     round_name: str = ""
+    key: str | None = None
 
     @property
     def started_at(self) -> datetime:
@@ -273,6 +275,7 @@ def _fold_competitor(board: Board, revisions: Revisions, event: CompetitorEvent,
                 created_at=recorded.recorded_at,
                 updated_at=recorded.recorded_at,
                 revised=recorded.sequence,
+                key=event.key,
             )
             if event.commitment is not UNSET:
                 _erase(board, event.competitor_id)
@@ -311,6 +314,7 @@ def _fold_competition(board: Board, event: CompetitionEvent, recorded: Recorded)
                 scale=event.scale,
                 round=event.round,
                 round_name=event.round_name,
+                key=event.key,
             )
         case events.CompetitionChanged():
             _change_competition(board, event, recorded)
@@ -613,6 +617,7 @@ def _change_competitor(board: Board, revisions: Revisions, event: events.Competi
         parent_id=_set(event.parent_id, competitor.parent_id),
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
+        key=_set(event.key, competitor.key),
     )
 
 
@@ -642,6 +647,7 @@ def forgotten(competitor_id: CompetitorId, competitor: Competitor) -> Competitor
         updated_at=competitor.created_at,
         revised=Sequence(0),
         erased=Sequence(0),
+        key=None,
     )
 
 
@@ -661,6 +667,7 @@ def _change_competition(board: Board, event: events.CompetitionChanged, recorded
         round_name=_set(event.round_name, competition.round_name),
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
+        key=_set(event.key, competition.key),
     )
 
 

@@ -172,12 +172,11 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                 )
             case _Competitors():
                 for competitor_id, packed in zip(run.ids, run.packed, strict=True):
-                    _competitor(packed)  # raises an error if it is not valid
-                    board.competitors.put(competitor_id, bytes(packed))
+                    board.competitors.put(competitor_id, bytes(packed), _competitor(packed).key)
             case _Competitions():
                 for competition_id, packed in zip(run.ids, run.packed, strict=True):
                     competition = _competition(packed)
-                    board.competitions.put(competition_id, bytes(packed))
+                    board.competitions.put(competition_id, bytes(packed), competition.key)
                     if competition.voided_at is not None:
                         board.voided.add(competition_id)
                     note_struck(board, competition_id, competition.struck)

@@ -5,12 +5,14 @@ added, and none is ever removed. So each has a number, from 1, and a run of numb
 """
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
+from engine.domain.state import Keyed
+from projections.columns.keys import Keys
 from projections.columns.shards import Shards
 
 RECENT_MAX: Final = 16
@@ -31,8 +33,8 @@ _Id = TypeVar("_Id", bound=int)
 _T = TypeVar("_T", bound=Struct)
 
 
-class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
-    """Items of `kind`. Add one, or replace one, by setting it.
+class Packed(Keyed[_Id, _T], Generic[_Id, _T]):
+    """Items of `kind`. Add one, or replace one, by setting it. Those that have a `key` are found by it, too.
 
     Items equal to those of `like` share their memory.
     """
@@ -44,6 +46,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         self._packed: Shards[_Id, bytes] = Shards()
         self._ids = array("q")
         self._packed_bytes = 0
+        self._keys = Keys[_Id]()
         self._recent: dict[_Id, _T] = {}
 
     def __getitem__(self, item_id: _Id) -> _T:
@@ -54,7 +57,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         return found
 
     def __setitem__(self, item_id: _Id, item: _T) -> None:
-        self.put(item_id, packed(item))
+        self.put(item_id, packed(item), getattr(item, "key", None))
         self._remember(item_id, item)
 
     def __contains__(self, item_id: object) -> bool:
@@ -78,10 +81,14 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         """An item as it is kept. Raises KeyError."""
         return self._packed[item_id]
 
+    def by_key(self, key: str) -> _Id | None:
+        return self._keys.get(key)
+
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        return self._packed_bytes + len(self._ids) * _ITEM_BYTES + self._packed.size_bytes
+        own = self._packed_bytes + len(self._ids) * _ITEM_BYTES
+        return own + self._packed.size_bytes + self._keys.size_bytes
 
     def ids(self, first: int, last: int) -> list[_Id]:
         """The ids of the items numbered `first` to `last`, both inclusive; fewer if there are no more."""
@@ -118,13 +125,16 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         """A copy that stays as it is when this one changes."""
         copy = Packed[_Id, _T](self._kind)
         copy._packed, copy._ids, copy._packed_bytes = self._packed.copy(), self._ids[:], self._packed_bytes
+        copy._keys = self._keys.copy()
         return copy
 
-    def put(self, item_id: _Id, packed: bytes) -> None:
-        """Sets an item that is packed already."""
+    def put(self, item_id: _Id, packed: bytes, key: str | None = None) -> None:
+        """Sets an item that is packed already, and has this key."""
         before = self._packed.get(item_id)
         if self._like is not None and (same := self._like.get(item_id)) == packed:
             packed = same
+        if key is not None or (before is not None and self._keys):
+            self._keys.change(item_id, None if before is None else getattr(self._unpack(before), "key", None), key)
         if before is None:
             self._ids.append(item_id)
         else:

@@ -85,8 +85,8 @@ _EXPIRING: Final = "SELECT DISTINCT tournament_id, expires_on FROM unity WHERE l
 _HOLD: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
 _FORGET: Final = """
     UPDATE competitor
-    SET name = '#' || competitor_id, tags = '{}', color = $3, parent_id = NULL, updated_at = created_at, revised = 0,
-        erased = 0
+    SET name = '#' || competitor_id, tags = '{}', color = $3, key = NULL, parent_id = NULL, updated_at = created_at,
+        revised = 0, erased = 0
     WHERE tournament_id = $1 AND competitor_id = $2 AND erased IS NULL
 """
 _ADVANCE: Final = """
@@ -436,7 +436,7 @@ async def _load_competitors(connection: Connection, boards: Mapping[TournamentId
     async with aclosing(_chunks(connection, COMPETITOR, boards)) as chunks:
         async for rows in chunks:
             for row in rows:
-                boards[row[0]].competitors.put(row[1], packed_competitor(row))
+                boards[row[0]].competitors.put(row[1], packed_competitor(row), row["key"])
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
@@ -445,7 +445,7 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
         async for rows in chunks:
             for row in rows:
                 board, competition_id = boards[row[0]], row[1]
-                board.competitions.put(competition_id, packed_competition(row))
+                board.competitions.put(competition_id, packed_competition(row), row["key"])
                 if row["voided_at"] is not None:
                     board.voided.add(competition_id)
                 note_struck(board, competition_id, row["struck"] or ())

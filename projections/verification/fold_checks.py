@@ -17,6 +17,7 @@ from engine.domain.events import (
     CompetitionUnvoided,
     CompetitionVoided,
     CompetitorErased,
+    CompetitorRegistered,
     CompetitorsStruck,
     CompetitorsUnstruck,
     Event,
@@ -122,14 +123,16 @@ class ExpiredInBlock(Struct, frozen=True):
 class BlockFacts(Struct):
     """What the fold of one block tells.
 
-    `structural`: an event changes structure. `doubtful`: one cannot be decoded or folded, or was set aside. `created`:
-    ids that they create. `due`: reversals that the block lacks, by competition. `reversing`: events that undo or redo
-    points, or name totals. `expired`: expiries. `changes`: events after which points may expire, with `before` as in
-    ExpiredInBlock. `expirations`: both, as they have to be compared with the rule. `parts`: the points of a request in
-    several rankings, until all are there. `topics`: those of its events that have some.
+    `structural`: an event changes structure. `may_be_structural`: one does if it had a key, which is erased.
+    `doubtful`: one cannot be decoded or folded, or was set aside. `created`: ids that they create. `due`: reversals
+    that the block lacks, by competition. `reversing`: events that undo or redo points, or name totals. `expired`:
+    expiries. `changes`: events after which points may expire, with `before` as in ExpiredInBlock. `expirations`: both,
+    as they have to be compared with the rule. `parts`: the points of a request in several rankings, until all are
+    there. `topics`: those of its events that have some.
     """
 
     structural: bool = False
+    may_be_structural: bool = False
     doubtful: bool = False
     created: list[int] = field(default_factory=list)
     due: dict[CompetitionId, DueReversals] = field(default_factory=dict)
@@ -303,6 +306,8 @@ class FoldChecks:
         if event.structural:
             facts.structural = True
         match event:
+            case CompetitorRegistered() if event.commitment is not UNSET:
+                facts.may_be_structural = True
             case TournamentOpened():
                 if sequence != 1:
                     yield Finding(sequence, "event.kind", "opens the tournament, which is already open")

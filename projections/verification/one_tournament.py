@@ -195,7 +195,8 @@ class _Verification:
                 yield from blocks.check_keys(content.first_sequence, [sent.key for sent in content.sent], keys)
             for sequence, topics in facts.topics:
                 blocks.note_topics(sequence, topics)
-            if fault := blocks.structure_fault(block, structural=facts.structural, doubtful=facts.doubtful):
+            doubtful = facts.doubtful or facts.may_be_structural
+            if fault := blocks.structure_fault(block, structural=facts.structural, doubtful=doubtful):
                 yield Finding(block.first_sequence, "block.structure_sequence", fault)
             if block.created != facts.created:
                 certain = folded.foldable and not facts.doubtful

@@ -60,12 +60,13 @@ NAME: Final = "Zoë Quillfeather"
 LATER: Final = "Wilhelmina Überwald"
 TAG: Final = "left-handed-juggler"
 COLOR: Final = "c0ffe7"
-REQUEST: Final = {"name": NAME, "tags": TAG, "color": COLOR}
+KEY: Final = "licence-quadruple-zero"
+REQUEST: Final = {"name": NAME, "tags": TAG, "color": COLOR, "key": KEY}
 
 
 def traces(slug: str = "") -> dict[str, bytes]:
     """What would give somebody away, by what it is. `slug`: of the tournament in which they were registered."""
-    found = {what: form for text in (NAME, LATER, TAG, COLOR) for what, form in forms_of(text).items()}
+    found = {what: form for text in (NAME, LATER, TAG, COLOR, KEY) for what, form in forms_of(text).items()}
     if slug:
         path = f"/tournament/{slug}/competitors.json"
         found["SHA-256 of the request"] = fingerprint("POST", path, REQUEST)[OPERATION_BYTES:].hex().encode()

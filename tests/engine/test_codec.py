@@ -182,6 +182,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.CompetitorRegistered, "name"): "",
         (events.CompetitorRegistered, "tags"): (),
         (events.CompetitorRegistered, "color"): "000000",
+        (events.CompetitorRegistered, "key"): None,
         (events.CompetitorRegistered, "commitment"): UNSET,
         **dict.fromkeys(
             [(events.PresentationChanged, name) for name in ("zone", "language", "accent", "logo", "listed")], UNSET
@@ -190,6 +191,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.CompetitorChanged, "name"): UNSET,
         (events.CompetitorChanged, "tags"): UNSET,
         (events.CompetitorChanged, "color"): UNSET,
+        (events.CompetitorChanged, "key"): UNSET,
         (events.CompetitorChanged, "commitment"): UNSET,
         (events.CompetitionAdded, "started_at"): None,
         (events.CompetitionAdded, "location"): "",
@@ -199,6 +201,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.CompetitionAdded, "scale"): "",
         (events.CompetitionAdded, "round"): None,
         (events.CompetitionAdded, "round_name"): "",
+        (events.CompetitionAdded, "key"): None,
         (events.CompetitionChanged, "started_at"): UNSET,
         (events.CompetitionChanged, "location"): UNSET,
         (events.CompetitionChanged, "result"): UNSET,
@@ -208,6 +211,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.CompetitionChanged, "scale"): UNSET,
         (events.CompetitionChanged, "round"): UNSET,
         (events.CompetitionChanged, "round_name"): UNSET,
+        (events.CompetitionChanged, "key"): UNSET,
         (events.RankingCreated, "description"): None,
         (events.RankingCreated, "main_unity_sort"): Sort.DESC,
         (events.RankingCreated, "main_unity_decimals"): 0,

@@ -606,6 +606,32 @@ def test_many_are_decided_as_each_would_be_and_in_order() -> None:
     assert decide(board, add_to_rankings((OVERALL, points[OVERALL]))) == (added(*points[OVERALL]),)
 
 
+def test_a_key_is_kept_in_one_form_of_unicode_and_its_owner_may_keep_it() -> None:
+    board = board_after([*GIVEN, changed(competitor_id=ANNA, key="\u00c9 7"), reported(DUEL, key="\u00c9 7")])
+    assert decide(board, change(competitor_id=ANNA, key=" E\u0301 7 ")) == (
+        changed(competitor_id=ANNA, key="\u00c9 7"),
+    )
+    assert decide(board, report(DUEL, key="E\u0301 7")) == (reported(DUEL, key="\u00c9 7"),)
+    assert decide(board, change(competitor_id=ANNA, key=None)) == (changed(competitor_id=ANNA, key=None),)
+    for command in (
+        register(key="E\u0301 7"),
+        change(key="E\u0301 7"),
+        compete(key="E\u0301 7"),
+        report(RACE, key="E\u0301 7"),
+    ):
+        with pytest.raises(Unacceptable) as refused:
+            decide(board, command)
+        owner = DUEL if "Competition" in type(command).__name__ else ANNA
+        assert refused.value.faults == (Fault("key", f"{owner} has this key already"),)
+
+
+def test_a_key_is_free_again_once_its_owner_has_another_or_is_erased() -> None:
+    board = board_after([*GIVEN, changed(competitor_id=ANNA, key="A7"), changed(competitor_id=BEN, key="B7")])
+    fold_events(board, changed(competitor_id=ANNA, key="A8"), events.CompetitorErased(competitor_id=BEN))
+    both = register_all(register(key="A7"), register(competitor_id=NEW_TOO, key="B7"))
+    assert decide(board, both) == (registered(key="A7"), registered(competitor_id=NEW_TOO, key="B7"))
+
+
 def test_a_request_creates_up_to_the_limit(board: Board) -> None:
     each = [register(competitor_id=1_000 + n) for n in range(ITEMS_MAX + 1)]
     assert len(decide(board, register_all(*each[:-1]))) == ITEMS_MAX == 1_000
@@ -726,6 +752,16 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a name that no UTF-8 can hold": (
         register(name="Finn \ud800"),
         [("name", "must not contain the control character U+D800")],
+    ),
+    "a key of blanks": (register(key=" "), [("key", EMPTY)]),
+    "a key with a comma": (compete(key="1,2"), [("key", "must not contain a comma")]),
+    "a key twice in a request": (
+        register_all(register(key="A7"), register(competitor_id=NEW_TOO, key=" A7")),
+        [("items", "'A7' is the key of more than one")],
+    ),
+    "a key of two competitions of a request": (
+        compete_all(compete(key="A7"), commands.AddCompetition(competition_id=NEW_TOO, group_id=1, key="A7")),
+        [("items", "'A7' is the key of more than one")],
     ),
     "a change to an empty name": (change(name=" "), [("name", EMPTY)]),
     "a change to a name too long": (change(name=LONGEST_NAME + "e"), [("name", TOO_LONG)]),
@@ -1713,6 +1749,10 @@ def created_by(run: tuple[Event, ...]) -> set[int]:
 
 OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (changed(competitor_id=ANNA, parent_id=DORA), change(competitor_id=DORA, parent_id=CARA)),
+    (registered(key="A7"), register(competitor_id=NEW_TOO, key="A7")),
+    (changed(competitor_id=ANNA, key="A7"), change(competitor_id=BEN, key="A7")),
+    (competed(key="M1"), report(DUEL, key="M1")),
+    (reported(DUEL, key="M1"), compete(key="M1")),
     (modified(ANNA, BEN), add((CARA, POINTS, 1))),
     (modified(ANNA, main_unity_name="Score"), measure("Score")),
     (removed(CARA), add((CARA, POINTS, 1))),
@@ -1745,8 +1785,8 @@ def test_a_structural_event_may_overtake_a_decision(board: Board, fact: Event, w
 def test_what_is_structural() -> None:
     """Whatever may overtake a decision. (Structural, too, though it cannot overtake: a new ranking, which
     nobody has named; a ranking's information, classification and place, which only conditions look at; and an event
-    set aside, which every process that did not stop at it has folded. Points that expire, and dates by which they do,
-    overtake only where points expire.)"""
+    set aside, which every process that did not stop at it has folded. Points that expire overtake only where points
+    do.)"""
     structural = {kind for kind in get_args(Event) if kind.structural}
     assert structural == {type(fact) for fact, _ in OVERTAKEN} | {
         events.RankingCreated,
@@ -1758,8 +1798,11 @@ def test_what_is_structural() -> None:
         events.RankingShown,
         events.RankingsOrdered,
         events.PointsExpired,
-        events.CompetitionChanged,
     }
+
+
+def test_without_a_key_what_is_added_changes_nothing_for_other_commands() -> None:
+    assert not any(event.structural for event in (registered(), competed(), reported(DUEL, result="2:1")))
 
 
 def test_what_ends_a_publication_or_a_freeze_may_overtake_a_decision(board: Board) -> None:

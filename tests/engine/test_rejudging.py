@@ -248,6 +248,10 @@ def test_a_log_with_a_change_is_refused_or_is_a_log_in_which_all_is_well(changed
 def wrongs(board: Board) -> Iterator[str]:
     """What is wrong with a board, said without judging."""
     known = set(board.competitors)
+    for keyed in (board.competitors, board.competitions):
+        keys = [one.key for one in keyed.values() if one.key is not None]
+        if len(set(keys)) < len(keys) or [keyed[keyed.by_key(key) or 0].key for key in keys] != keys:
+            yield f"{keys} are not unique"
     for competitor_id, competitor in board.competitors.items():
         if name_fault(competitor.name) not in (None, NOT_SEEN) or len(competitor.color) != 6:
             yield f"{competitor} has a wrong name or colour"
@@ -287,19 +291,21 @@ def test_a_parent_given_below_a_circle_could_not_be_made(board: Board) -> None:
 
 def command_of(event: Naming) -> RegisterCompetitor | ChangeCompetitor:
     """The command that led to the event, with a new id if it registers a competitor."""
-    named = {name: getattr(event, name) for name in ("competitor_id", "name", "tags", "color", "parent_id")}
+    named = {name: getattr(event, name) for name in ("competitor_id", "name", "tags", "color", "parent_id", "key")}
     if isinstance(event, events.CompetitorChanged):
         return ChangeCompetitor(**named)
     return RegisterCompetitor(**named | {"competitor_id": UNKNOWN})
 
 
 NAMINGS: Final = (
-    events.CompetitorRegistered(competitor_id=BOB, name="Dee", tags=("a", "b"), color="aabbcc", parent_id=ANN),
+    events.CompetitorRegistered(
+        competitor_id=BOB, name="Dee", tags=("a", "b"), color="aabbcc", parent_id=ANN, key="K1"
+    ),
     events.CompetitorChanged(competitor_id=BOB, name="Eve", tags=("c",), color="112233", parent_id=ANN),
     events.CompetitorChanged(competitor_id=BOB, tags=()),
 )
 ERASED: Final = register(11, "", commitment="0" * 64)
-NOT_THESE: Final = {"name": "Other", "tags": ("other",), "color": "ffffff", "parent_id": CY}
+NOT_THESE: Final = {"name": "Other", "tags": ("other",), "color": "ffffff", "parent_id": CY, "key": "K2"}
 
 
 @pytest.mark.parametrize("event", NAMINGS)

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 from api.http.outgoing import Later, regrouped
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
-from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
+from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, OWN_KEY, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
 from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
     Answer,
@@ -54,8 +54,8 @@ class ParticipantShape(Struct, kw_only=True):
 
 class CompetitionShape(Struct, kw_only=True):
     """`voided_at`: the time since which the competition does not count; null: it counts. `struck`: the competitors for
-    whom it does not count, if there are any. `scale`: the name of the scoring that it uses. The last four are absent
-    where there is nothing to say."""
+    whom it does not count, if there are any. `scale`: the name of the scoring that it uses. `key`: the organiser's own
+    id of it. The last five are absent where there is nothing to say."""
 
     id: int
     group_id: int
@@ -71,6 +71,7 @@ class CompetitionShape(Struct, kw_only=True):
     scale: str | UnsetType = UNSET
     round: int | UnsetType = UNSET
     round_name: str | UnsetType = UNSET
+    key: str | UnsetType = UNSET
 
 
 class AddedCompetitionsShape(Struct):
@@ -242,6 +243,7 @@ def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, compet
             scale=competition.scale or UNSET,
             round=UNSET if competition.round is None else competition.round,
             round_name=competition.round_name or UNSET,
+            key=competition.key or UNSET,
         ),
         "participants",
     )
@@ -284,6 +286,9 @@ _MORE: Final = (
     Field("scale", SHORT, "the name of the scoring that it uses"),
     Field("round", INTEGER, "the number of its round; absent: all competitions of its date are a round"),
     Field("round_name", SHORT, "the name of its round"),
+    Field(
+        "key", OWN_KEY, "the organiser's own id of it, such as a match number, without a comma; no two have the same"
+    ),
 )
 
 OPERATIONS: Final[tuple[Operation, ...]] = (

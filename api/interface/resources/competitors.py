@@ -3,12 +3,12 @@
 from collections.abc import Sequence as Items
 from typing import Annotated, Final, Protocol
 
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from api.http.outgoing import Later, Part, joined
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
-from api.interface.fields import COLOR, ID, NAME, PHRASE, TAGS, Field, Fields
+from api.interface.fields import COLOR, ID, NAME, OWN_KEY, PHRASE, TAGS, Field, Fields
 from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -46,6 +46,8 @@ class TagShape(Struct):
 
 
 class CompetitorShape(Struct, kw_only=True):
+    """`key`: the organiser's own id of it, if it has one."""
+
     id: int
     name: str
     tags: list[TagShape]
@@ -55,6 +57,7 @@ class CompetitorShape(Struct, kw_only=True):
     rgt: int
     created_at: Timestamp
     updated_at: Timestamp
+    key: str | UnsetType = UNSET
 
 
 RawCompetitor = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/Competitor"})]
@@ -229,6 +232,7 @@ def _piece(competitor_id: CompetitorId, competitor: Competitor, bounds: NestedSe
             rgt=bounds.rgt,
             created_at=timestamp(competitor.created_at),
             updated_at=timestamp(competitor.updated_at),
+            key=competitor.key or UNSET,
         )
     )
 
@@ -253,6 +257,7 @@ _MORE: Final[Fields] = (
     Field("tags", TAGS, f"in a form separated by commas, at most {TAGS_MAX}"),
     Field("color", COLOR, "six hexadecimal characters"),
     Field("parent", ID, "the competitor above it in the hierarchy", argument="parent_id"),
+    Field("key", OWN_KEY, "the organiser's own id of it, without a comma; no two competitors have the same"),
 )
 _NAME: Final = "without control characters; white space around it is not kept"
 

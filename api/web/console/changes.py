@@ -98,6 +98,7 @@ async def _competitor(view: View, ids: PathIds) -> Beginning:
     given = {"name": found.name, "tags": ", ".join(found.tags), "color": found.color}
     if found.parent_id is not None:
         given["parent"] = f"id:{found.parent_id}"
+    given["key"] = found.key or ""
     return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
 
 
@@ -122,6 +123,7 @@ async def _competition(view: View, ids: PathIds) -> Beginning:
         scale=found.scale,
         round="" if found.round is None else str(found.round),
         round_name=found.round_name,
+        key=found.key or "",
     )
     return Beginning(about=competition_text(view.names, found), given=given, if_match=_tag(own_tag(found)))
 
@@ -342,7 +344,7 @@ CONSOLE_CHANGES: Final = (
         title="Add a competition",
         button="Add",
         back="/competitions",
-        asked=("group_id", "round", "round_name", "started_at", "location", "participants", "scale"),
+        asked=("group_id", "round", "round_name", "started_at", "location", "participants", "scale", "key"),
         with_competitors=True,
     ),
     Change(
@@ -361,7 +363,7 @@ CONSOLE_CHANGES: Final = (
         button="Save",
         back="/competitions",
         begin=_competition,
-        asked=("participants", "result", "winner", "group_id", "round", "round_name", "scale"),
+        asked=("participants", "result", "winner", "group_id", "round", "round_name", "scale", "key"),
         with_competitors=True,
     ),
     Change(

@@ -132,10 +132,11 @@ class Client:
         tags: Items[str] | None | UnsetType = UNSET,
         color: str | None | UnsetType = UNSET,
         parent: int | None | UnsetType = UNSET,
+        key: str | None | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
-        fields = {"name": name, "tags": tags, "color": color, "parent": parent}
+        fields = {"name": name, "tags": tags, "color": color, "parent": parent, "key": key}
         path = _path(slug, "competitors", competitor_id)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 
@@ -196,6 +197,7 @@ class Client:
         scale: str | None | UnsetType = UNSET,
         round: int | None | UnsetType = UNSET,  # noqa: A002
         round_name: str | None | UnsetType = UNSET,
+        key: str | None | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
@@ -211,6 +213,7 @@ class Client:
             "scale": scale,
             "round": round,
             "round_name": round_name,
+            "key": key,
         }
         path = _path(slug, "competitions", competition_id)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)

@@ -37,6 +37,7 @@ class NewCompetitor(Struct, frozen=True, omit_defaults=True):
     tags: Items[str] = ()
     color: str | None = None
     parent: int | None = None
+    key: str | None = None
 
 
 class NewCompetition(Struct, frozen=True, omit_defaults=True):
@@ -52,6 +53,7 @@ class NewCompetition(Struct, frozen=True, omit_defaults=True):
     scale: str | None = None
     round: int | None = None
     round_name: str | None = None
+    key: str | None = None
 
     def __post_init__(self) -> None:
         if self.started_at is not None:
@@ -128,8 +130,8 @@ class Tag(Struct, frozen=True):
 
 
 class Competitor(_Shape, frozen=True, kw_only=True):
-    """`level`, `lft`, `rgt`: depth and nested-set bounds in the hierarchy of parents. `etag`: the value for `if_match`,
-    if the competitor was requested individually."""
+    """`level`, `lft`, `rgt`: depth and nested-set bounds in the hierarchy of parents. `key`: the organiser's own id.
+    `etag`: the value for `if_match`, if the competitor was requested individually."""
 
     id: int
     name: str
@@ -140,6 +142,7 @@ class Competitor(_Shape, frozen=True, kw_only=True):
     rgt: int
     created_at: datetime
     updated_at: datetime
+    key: str | None = None
     etag: str | None = None
 
 
@@ -185,7 +188,7 @@ class Participant(_Shape, frozen=True, kw_only=True):
 
 class Competition(_Shape, frozen=True, kw_only=True):
     """`voided_at`: the time since which it does not count; None: it counts. `struck`: the competitors for whom it does
-    not count. `scale`: the name of the scoring that it uses. `etag`: as in Competitor."""
+    not count. `scale`: the name of the scoring that it uses. `key`, `etag`: as in Competitor."""
 
     id: int
     group_id: int
@@ -201,6 +204,7 @@ class Competition(_Shape, frozen=True, kw_only=True):
     scale: str = ""
     round: int | None = None
     round_name: str = ""
+    key: str | None = None
     etag: str | None = None
 
 

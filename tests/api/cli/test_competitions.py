@@ -20,7 +20,7 @@ async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallyboo
     before = await tallybook.json("competition", "list", slug)
     added = await tallybook.done(
         *("competition", "add", slug, "Ben", "Ada", "--group", "7", "--started-at", "2024-05-01 18:30"),
-        *("--location", "Hall [b]2[/b]", "--result", "0:1", "--winner", "Ada"),
+        *("--location", "Hall [b]2[/b]", "--result", "0:1", "--winner", "Ada", "--key", "M7"),
         *("--scale", "double", "--round", "3", "--round-name", "Final"),
     )
     bare = await tallybook.json("competition", "add", slug, str(ada))
@@ -38,6 +38,7 @@ async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallyboo
         "scale": "double",
         "round": 3,
         "round_name": "Final",
+        "key": "M7",
     }
     assert INSTANT.fullmatch(empty.pop("started_at"))
     assert empty == {
@@ -51,6 +52,7 @@ async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallyboo
         "scale": "",
         "round": None,
         "round_name": "",
+        "key": None,
     }
     assert "Hall [b]2[/b]" in await tallybook.done("competition", "list", slug)
 

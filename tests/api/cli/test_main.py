@@ -149,10 +149,12 @@ async def test_with_json_adding_a_competitor_puts_out_id_and_name(tallybook: Tal
 
 async def test_competitors_are_listed_in_the_order_of_their_registration(tallybook: Tallybook, slug: str) -> None:
     ann = int(await tallybook.done("competitor", "add", slug, "Ann", "--tag", "a b", "--tag", "ü", "--color", "c0FFee"))
-    bob = int(await tallybook.done("competitor", "add", slug, "[bold]Bob :heart:[/]", "--parent", str(ann)))
+    bob = int(
+        await tallybook.done("competitor", "add", slug, "[bold]Bob :heart:[/]", "--parent", str(ann), "--key", "7 ")
+    )
     assert await tallybook.json("competitor", "list", slug) == [
-        {"id": ann, "name": "Ann", "tags": ["a b", "ü"], "color": "c0FFee", "parent": None},
-        {"id": bob, "name": "[bold]Bob :heart:[/]", "tags": [], "color": "000000", "parent": ann},
+        {"id": ann, "name": "Ann", "tags": ["a b", "ü"], "color": "c0FFee", "parent": None, "key": None},
+        {"id": bob, "name": "[bold]Bob :heart:[/]", "tags": [], "color": "000000", "parent": ann, "key": "7"},
     ]
     table = await tallybook.done("competitor", "list", slug)
     assert "a b, ü" in table

@@ -157,6 +157,40 @@ async def test_points_that_wait_behind_a_voiding_of_their_competition_are_refuse
         assert await amounts(desk, arena) == [5, 0, 1]
 
 
+async def test_a_key_that_two_requests_of_a_moment_ask_for_is_given_once(dsn: str, owner: asyncpg.Connection) -> None:
+    """Also if a request registers several competitors, and only the first of them has a key."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+
+        async def both() -> RegisterCompetitors:
+            keyed, plain = [CompetitorId(await desk.new_id()) for _ in range(2)]
+            items = (
+                RegisterCompetitor(competitor_id=keyed, name="Ann", key="A7"),
+                RegisterCompetitor(competitor_id=plain, name="Bob"),
+            )
+            return RegisterCompetitors(items=items)
+
+        async with gathered(dsn, owner, desk, arena, await both(), await both()) as (first, second):
+            pass
+        with pytest.raises(Unacceptable):
+            await second
+        assert not (await first).replayed
+
+
+async def test_a_key_is_given_once_by_whichever_process(dsn: str, owner: asyncpg.Connection) -> None:
+    async with desk_at(dsn) as desk, desk_at(dsn) as other:
+        arena = await open_arena(desk.database)
+        matches = [
+            AddCompetition(competition_id=CompetitionId(await desk.new_id()), group_id=1, key="M1") for _ in range(2)
+        ]
+        async with other.live_pool.pinned(arena.tournament_id):
+            async with gathered(dsn, owner, desk, arena, matches[0]) as (first,):
+                pass
+            await first
+            with pytest.raises(Unacceptable):
+                await submit(other, arena.tournament_id, matches[1])
+
+
 @pytest.mark.parametrize("kind", [AddPoints, AddCompetition])
 async def test_a_block_with_enough_deltas_or_participants_takes_no_further_request(
     dsn: str, owner: asyncpg.Connection, bounds: Bounds, kind: type[Command]

@@ -437,8 +437,8 @@ def test_an_answer_does_not_repeat_a_long_name() -> None:
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_empty_optional_field_is_as_absent_where_nothing_is_changed(operation: str) -> None:
     optional = {
-        "registerCompetitor": ["tags", "color", "parent"],
-        "addCompetition": ["started_at", "location", "participants", "result", "result[3]", "winner"],
+        "registerCompetitor": ["tags", "color", "parent", "key"],
+        "addCompetition": ["started_at", "location", "participants", "result", "result[3]", "winner", "key"],
         "createRanking": ["description", "main_unity_sort", "main_unity_decimals", "main_unity_time"],
         "addUnity": ["sort", "decimals", "time"],
         "addPoints": ["competition_id"],
@@ -450,10 +450,16 @@ def test_an_empty_optional_field_is_as_absent_where_nothing_is_changed(operation
 @pytest.mark.parametrize(
     ("operation", "emptied", "kept"),
     [
-        ("changeCompetitor", {"tags": "tags", "color": "color", "parent": "parent_id"}, ["name"]),
+        ("changeCompetitor", {"tags": "tags", "color": "color", "parent": "parent_id", "key": "key"}, ["name"]),
         (
             "changeCompetition",
-            {"started_at": "started_at", "location": "location", "result": "result", "winner": "winner_id"},
+            {
+                "started_at": "started_at",
+                "location": "location",
+                "result": "result",
+                "winner": "winner_id",
+                "key": "key",
+            },
             [],
         ),
         ("modifyRanking", {"description": "description"}, ["name"]),

@@ -68,6 +68,7 @@ async def competitor(client: Client, competitor_id: int) -> Values:
         "tags": [tag["name"] for tag in shown["tags"]],
         "color": shown["color"],
         "parent": above[0] if above else None,
+        "key": shown.get("key"),
     }
 
 
@@ -84,6 +85,7 @@ async def competition(client: Client, competition_id: int) -> Values:
         "participants": [one["competitor_id"] for one in shown["participants"]],
         "result": shown["result"],
         "winner": winners[0] if winners else None,
+        "key": shown.get("key"),
     }
 
 
@@ -144,6 +146,7 @@ def changing(name: str, season: Season) -> Changing:
     """How the operation of this name is tried on the season."""
     ada, ben, pair = season.ids
     tags = st.lists(names, min_size=1, max_size=3, unique=True)
+    keys = st.builds(lambda: f"key {next(_numbers)}")
     performances = st.dictionaries(st.sampled_from([str(one) for one in season.ids]), places, min_size=1)
     information = {"name": names, "description": places}
     of_competition = {
@@ -151,8 +154,9 @@ def changing(name: str, season: Season) -> Changing:
         "location": places,
         "result": performances,
         "winner": st.sampled_from(season.ids),
+        "key": keys,
     }
-    no_result = {"started_at": None, "location": "", "result": None, "winner": None}
+    no_result = {"started_at": None, "location": "", "result": None, "winner": None, "key": None}
     goals = {"name": st.builds(lambda: f"unity {next(_numbers)}"), "sort": sorts}
     notations = {
         "decimals": st.integers(0, 6),
@@ -175,8 +179,8 @@ def changing(name: str, season: Season) -> Changing:
         case "POST competitors.json" | "PUT competitors/{competitor_id}.json":
             return Changing(
                 name.split()[1].format(competitor_id=ben),
-                {"name": names, "tags": tags, "color": colors, "parent": st.sampled_from([ada, pair])},
-                {"tags": [], "color": "000000", "parent": None},
+                {"name": names, "tags": tags, "color": colors, "parent": st.sampled_from([ada, pair]), "key": keys},
+                {"tags": [], "color": "000000", "parent": None, "key": None},
                 lambda client, made: competitor(client, made["competitor"]["id"] if made else ben),
             )
         case "POST competitions.json":

@@ -553,7 +553,7 @@ async def test_what_is_emptied_in_a_form_is_empty_but_for_a_name(visitor: Visito
 
 FULL: Final[dict[str, Callable[[Season], dict[str, object]]]] = {
     "/competitors/{competitor_id}/change": lambda season: {
-        **{"name": "Dan", "tags": "red, blue", "color": "00ff00", "parent": season.ids[1]},
+        **{"name": "Dan", "tags": "red, blue", "color": "00ff00", "parent": season.ids[1], "key": "D4"},
     },
     "/competitions/{competition_id}/record": lambda season: {
         **{"started_at": "2026-05-03T10:00:00Z", "location": "Hall 2", "winner": season.ids[0]},
@@ -561,7 +561,7 @@ FULL: Final[dict[str, Callable[[Season], dict[str, object]]]] = {
     },
     "/competitions/{competition_id}/change": lambda season: {
         **{"participants": listed(season.ids[:2]), "result": "2:1", "winner": season.ids[0], "group_id": 7},
-        **{"round": 3, "round_name": "Final", "scale": "double"},
+        **{"round": 3, "round_name": "Final", "scale": "double", "key": "M7"},
     },
     "/rankings/{ranking_id}/information": lambda _: {"name": "Cup", "description": "Everybody"},
     "/presentation": lambda _: {"zone": "Europe/Berlin", "language": "de", "accent": "aa0000", "listed": "true"},
