@@ -13,7 +13,7 @@ from api.cli.names import CompetitorTexts, UnityText
 from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface import kinds
-from api.interface.kinds import KindName, KindUnity, RankingKind
+from api.interface.kinds import Kind, KindName, KindUnity
 from api.interface.names import Names
 from api.interface.options import UNITY_OPTIONS
 from engine.domain.commands import (
@@ -80,7 +80,7 @@ async def create_ranking(
         A description, of any number of lines.
     """
     given = KindUnity(name=unity, sort=Sort(sort), **options_of(options))
-    kind = RankingKind(about="", results=(), unities=(given,)) if like is None else _of_kind(like, given)
+    kind = Kind(about="", results=(), unities=(given,)) if like is None else _of_kind(like, given)
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         participants = (
             Names(view.live.board).competitors(competitors) if competitors else tuple(view.live.board.competitors)
@@ -93,7 +93,7 @@ async def create_ranking(
     printing.made(str(made.ranking_id), facts, as_json=json)
 
 
-def _of_kind(like: KindName, given: KindUnity) -> RankingKind:
+def _of_kind(like: KindName, given: KindUnity) -> Kind:
     """The kind, with the lifetime of points that was given. Raises Unacceptable if more was given."""
     if replace(given, lasts=None, expires_on=None) != KindUnity(name="points"):
         *others, last = [f"--{name}" for name in ("unity", "sort", *OPTIONS) if name not in ("lasts", "expires_on")]

@@ -50,7 +50,7 @@ class KindUnity(UnityOptions, frozen=True, kw_only=True, forbid_unknown_fields=T
     sort: Sort = Sort.DESC
 
 
-class RankingKind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Kind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`about`: a sentence on what counts. `results`: examples of what a competition's result says of a participant, or
     of two. `unities`: the main one first. `scorings` and `criteria` name unities in the field `unity`."""
 
@@ -70,10 +70,10 @@ class RankingKind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 @cache
-def kinds() -> Mapping[KindName, RankingKind]:
+def kinds() -> Mapping[KindName, Kind]:
     """All kinds."""
     text = files("api.interface").joinpath("kinds.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[KindName, RankingKind])
+    return msgspec.json.decode(text, type=dict[KindName, Kind])
 
 
 def _with_ids(value: Any, ids: Mapping[str, UnityId]) -> Any:
@@ -87,7 +87,7 @@ def _with_ids(value: Any, ids: Mapping[str, UnityId]) -> Any:
 async def create_ranking(
     desk: Desk,
     live: LiveTournament,
-    kind: RankingKind,
+    kind: Kind,
     *,
     name: str,
     participants: tuple[CompetitorId, ...],

@@ -174,6 +174,7 @@ STORY: Final = (
     Step(operation_id="changeRankingInformation", ids=_JUNIORS, body={"description": "born after 2008"}),
     Step(operation_id="showRanking", ids=_JUNIORS),
     Step(operation_id="listRankings", query="omit=competitors"),
+    Step(operation_id="listKinds"),
     Step(
         operation_id="declareClassification",
         ids=_LADDER,

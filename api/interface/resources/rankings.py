@@ -13,8 +13,9 @@ from msgspec import Meta, Raw, Struct
 from api.access.auth import Scope
 from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.interface import options
-from api.interface.declarations import Operation, Read, Write
+from api.interface.declarations import NoQuestion, Operation, Read, Write
 from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, one_of
+from api.interface.kinds import Kind, KindName, kinds
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
@@ -274,6 +275,14 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("rankings", RankingsShape),
         render=list_rankings,
         fields=(_OMIT,),
+    ),
+    Read(
+        "rankings/kinds.json",
+        "List the well-known kinds of rankings, with unities, scorings and criteria to declare",
+        operation_id="listKinds",
+        question=NoQuestion,
+        answer=Answer("kinds", dict[KindName, Kind]),
+        render=lambda _view, answer, _question: tagged_body(answer.body(encode(kinds()))),
     ),
     Read(
         "rankings/{ranking_id}.json",

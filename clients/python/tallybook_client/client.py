@@ -37,6 +37,7 @@ from tallybook_client.shapes import (
     Explanation,
     ExportedEvent,
     HistoryLine,
+    Kind,
     Leaders,
     Made,
     MadeRanking,
@@ -300,6 +301,10 @@ class Client:
         """All of them, without their competitors."""
         rankings = await self._payload(_path(slug, "rankings"), _BRIEF, "rankings", dict[str, tuple[Ranking, ...]])
         return rankings["ranking"]
+
+    async def list_kinds(self, slug: str) -> dict[str, Kind]:
+        """The well-known kinds of rankings."""
+        return await self._payload(_path(slug, "rankings", "kinds"), {}, "kinds", dict[str, Kind])
 
     async def show_ranking(self, slug: str, ranking_id: int, *, with_competitors: bool = False) -> Ranking:
         query = {} if with_competitors else _BRIEF

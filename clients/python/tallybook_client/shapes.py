@@ -509,6 +509,18 @@ class ComparedRanking(Struct, frozen=True, kw_only=True):
     classification: tuple[ClassificationMove, ...] | UnsetType = UNSET
 
 
+class Kind(Struct, frozen=True, kw_only=True):
+    """A well-known kind of ranking. `results`: examples of what a result says of a participant, or of two. `unities`:
+    the main one first. They, and `scorings` and `criteria`, have the fields of requests, with names of unities for
+    ids."""
+
+    about: str
+    results: tuple[str, ...]
+    unities: tuple[Mapping[str, Any], ...]
+    scorings: tuple[Mapping[str, Any], ...] = ()
+    criteria: tuple[Mapping[str, Any], ...] = ()
+
+
 class Presentation(Struct, frozen=True, kw_only=True):
     """`zone`: the IANA time zone of the tournament's days. `logo`: the event that contains it. None: none was
     declared."""

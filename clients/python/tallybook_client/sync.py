@@ -85,6 +85,7 @@ class SyncClient:
     preview_void_competition = _waiting(Client.preview_void_competition)
     preview_unvoid_competition = _waiting(Client.preview_unvoid_competition)
     list_rankings = _waiting(Client.list_rankings)
+    list_kinds = _waiting(Client.list_kinds)
     show_ranking = _waiting(Client.show_ranking)
     create_ranking = _waiting(Client.create_ranking)
     modify_ranking = _waiting(Client.modify_ranking)

@@ -104,6 +104,8 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     assert [one.result for one in timed] == ["1:0", {ada: "9.8 s"}]
     (brief,) = await tallybook.list_rankings(slug)
     assert (brief.name, brief.competitors) == ("Spring ladder", None)
+    football = (await tallybook.list_kinds(slug))["football"]
+    assert football.criteria[0] == {"unity": football.unities[0]["name"]} == {"unity": "points"}
     whole = await tallybook.show_ranking(slug, ranking, with_competitors=True)
     assert [one.id for one in whole.competitors or ()] == [ada, ben, cleo]
     assert [unity.name for unity in whole.unities] == ["points", "cards"]

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from api.interface.kinds import KindName, RankingKind, kinds
+from api.interface.kinds import Kind, KindName, kinds
 from engine.domain.events import ClassificationDeclared, RankingCreated, TournamentOpened, UnityAdded
 from engine.domain.events import CompetitorRegistered as Registered
 from engine.domain.options import as_main_unity, options_of
@@ -21,11 +21,11 @@ A, B, C, D, E, F, GUEST = range(1, 8)
 Result = str | dict[int, str]
 
 
-def ids_of(kind: RankingKind) -> dict[str, UnityId]:
+def ids_of(kind: Kind) -> dict[str, UnityId]:
     return {unity.name: UnityId(number) for number, unity in enumerate(kind.unities, start=40)}
 
 
-def ranking_of(kind: RankingKind, enrolled: tuple[int, ...] = (A, B, C, D, E, F)) -> Ranking:
+def ranking_of(kind: Kind, enrolled: tuple[int, ...] = (A, B, C, D, E, F)) -> Ranking:
     main, *others = kind.unities
     ids, board = ids_of(kind), Board()
     fold_events(
