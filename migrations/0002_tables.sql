@@ -92,12 +92,17 @@ CREATE TABLE ranking (
     updated_at    timestamptz NOT NULL DEFAULT 'epoch',
     criteria      json NOT NULL DEFAULT '[]',
     undone        jsonb NOT NULL DEFAULT '{}',
+    scorings      json NOT NULL DEFAULT '[]',
+    replaced      jsonb NOT NULL DEFAULT '{}',
     PRIMARY KEY (tournament_id, ranking_id)
 );
 COMMENT ON COLUMN ranking.place IS 'Its place in lists of rankings, from 1.';
 COMMENT ON COLUMN ranking.revised IS 'Of its fields, its list or its unities; points do not count.';
 COMMENT ON COLUMN ranking.criteria IS
     'The chain of criteria of its classification: objects with unity_id, best and among. Empty: the main unity alone.';
+COMMENT ON COLUMN ranking.scorings IS 'What the results of competitions give in it. Empty: nothing.';
+COMMENT ON COLUMN ranking.replaced IS
+    'By event, the competitors and unities of its lines that corrections of results have replaced.';
 COMMENT ON COLUMN ranking.undone IS 'The events whose points are undone, each with the event that undid it.';
 
 CREATE TABLE enrolment (

@@ -15,11 +15,12 @@ from msgspec import Meta, Struct
 
 from api.desk.case import Receipt
 from api.desk.desk import Desk
+from engine.domain.awards import Scoring
 from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification
 from engine.domain.events import Criterion, MadeUnity
 from engine.domain.options import UnityOptions, as_main_unity, options_of
-from engine.domain.scoring import Scoring
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from projections.answers.criteria import CriterionShape, criteria_of
 from projections.live.tournament import LiveTournament
 
 KindName = Literal[
@@ -66,7 +67,7 @@ class Kind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def criteria_with(self, ids: Mapping[str, UnityId]) -> tuple[Criterion, ...]:
         """The criteria of the classification; empty: only the main unity decides."""
-        return msgspec.convert(_with_ids(self.criteria, ids), tuple[Criterion, ...])
+        return criteria_of(msgspec.convert(_with_ids(self.criteria, ids), list[CriterionShape]))
 
 
 @cache
@@ -77,10 +78,9 @@ def kinds() -> Mapping[KindName, Kind]:
 
 
 def _with_ids(value: Any, ids: Mapping[str, UnityId]) -> Any:
-    """The same with `unity_id` for each `unity`."""
+    """The same with an id for each name of a unity."""
     if isinstance(value, dict):
-        pairs = ((k, v) if k != "unity" else ("unity_id", ids[v]) for k, v in value.items())
-        return {key: _with_ids(part, ids) for key, part in pairs}
+        return {key: ids[part] if key == "unity" else _with_ids(part, ids) for key, part in value.items()}
     return [_with_ids(part, ids) for part in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import events
+from engine.domain.awards import Scoring
 from engine.domain.events import Criterion, Delta, Event, PointsAdded, Result
 from engine.domain.options import MainUnityOptions, UnityOptions
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
@@ -160,6 +161,11 @@ class DeclareClassification(_OfRanking, frozen=True, kw_only=True):
     criteria: tuple[Criterion, ...]
 
 
+class DeclareScoring(_OfRanking, frozen=True, kw_only=True):
+    makes = events.ScoringDeclared
+    scorings: tuple[Scoring, ...]
+
+
 class AddPoints(_OfRanking, frozen=True, kw_only=True):
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
@@ -275,7 +281,9 @@ class ChangePublication(CommandBase, frozen=True, kw_only=True):
     next_reveal: NextReveal | None = None
 
 
-Previewed = Revalue | ReversePoints
+Previewed = (
+    Revalue | ReversePoints | ChangeCompetition | DeclareScoring | ReopenRanking | ChangeParticipants | ModifyRanking
+)
 """The commands whose effect can be shown before they are submitted."""
 OneEvent = (
     RenameTournament
@@ -283,7 +291,6 @@ OneEvent = (
     | RegisterCompetitor
     | ChangeCompetitor
     | EraseCompetitor
-    | AddCompetition
     | ChangeCompetition
     | CreateRanking
     | ModifyRanking
@@ -292,6 +299,7 @@ OneEvent = (
     | AddUnity
     | ChangeUnity
     | DeclareClassification
+    | DeclareScoring
     | CloseRanking
     | ReopenRanking
     | ChangeVisibility
@@ -303,6 +311,7 @@ OneEvent = (
 Command = (
     OneEvent
     | RegisterCompetitors
+    | AddCompetition
     | AddCompetitions
     | AddPoints
     | AddPointsToRankings

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from engine.domain.awards import Scoring
 from engine.domain.options import MainUnityOptions, UnityOptions, options_of, options_of_main_unity
 from engine.domain.terms import (
     BEST_MAX,
@@ -19,6 +20,7 @@ from engine.domain.terms import (
     ID_MAX,
     RANKINGS_MAX,
     RESULT_MAX,
+    SCORINGS_MAX,
     SET_ASIDE_MAX,
     ActorId,
     CompetitionId,
@@ -257,7 +259,8 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when the competition was recorded. A changed date is structural, because points may
     have expired by the old one; so is a changed key. A PointsExpired follows for points that stop or start counting
     because of the change. Other participants are structural, because results are judged by them, and exact, because
-    they are judged by the result and the winner."""
+    they are judged by the result and the winner. `scored`: a ranking has
+    scorings, and its points depend on the change. So it is structural, and is followed by the lines that differ."""
 
     tag = "CompetitionChanged"
     touches = ("competition",)
@@ -272,6 +275,7 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     round: _Integer | None | UnsetType = UNSET
     round_name: str | UnsetType = UNSET
     key: str | None | UnsetType = UNSET
+    scored: bool = False
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.started_at)
@@ -282,7 +286,7 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
 
     @property
     def structural(self) -> bool:  # type: ignore[override]
-        return self.redates or self.exact or self.key is not UNSET
+        return self.redates or self.exact or self.key is not UNSET or self.scored
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
@@ -417,6 +421,15 @@ class ClassificationDeclared(_ChangeOfRanking, frozen=True, kw_only=True):
     criteria: Annotated[tuple[Criterion, ...], Meta(max_length=CRITERIA_MAX)] = ()
 
 
+class ScoringDeclared(_ChangeOfRanking, frozen=True, kw_only=True):
+    """The scorings by which results give points in a ranking from now on. Empty: results give none. The lines of
+    earlier results that differ follow it."""
+
+    tag = "ScoringDeclared"
+    touches = ("ranking",)
+    scorings: Annotated[tuple[Scoring, ...], Meta(max_length=SCORINGS_MAX)] = ()
+
+
 class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A signed integer credited to one competitor in one unity."""
 
@@ -457,6 +470,45 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
     part: tuple[Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=2, le=RANKINGS_MAX)]] | None = None
     results: tuple[Scored, ...] = ()
     totals: ClassVar[tuple[Total, ...]] = ()
+    instead_of: ClassVar[Sequence | None] = None
+    since: ClassVar[datetime | None] = None
+
+    @property
+    def given(self) -> tuple[Delta, ...]:
+        """All lines that it gives in unities that count sums."""
+        return self.deltas
+
+    @property
+    def given_results(self) -> tuple[Scored, ...]:
+        """All lines that it gives in unities that count results."""
+        return self.results
+
+
+class PointsScored(PointsAdded, frozen=True, kw_only=True):
+    """The points that a scoring of the ranking gives for the result of a competition, or for its correction: then only
+    the lines that differ, at most one for each competitor and unity. It follows its cause in the same block.
+
+    `instead_of`, `since`: the first such event for this competition in the ranking, and when it was recorded: these
+    points took place with that one, and have its place in the order of the log. None: this is the first.
+    `silent`, `silent_results`: lines that do not change totals by themselves: they do not count at present, or, in a
+    correction, they are results. `totals`: in a correction, for each competitor with a result that counts, the total
+    after the whole request.
+    """
+
+    tag = "PointsScored"
+    instead_of: Sequence | None = None  # type: ignore[misc] # a field instead of a constant
+    since: datetime | None = None  # type: ignore[misc]
+    silent: tuple[Delta, ...] = ()
+    silent_results: tuple[Scored, ...] = ()
+    totals: tuple[Total, ...] = ()  # type: ignore[misc]
+
+    @property
+    def given(self) -> tuple[Delta, ...]:
+        return self.deltas + self.silent
+
+    @property
+    def given_results(self) -> tuple[Scored, ...]:
+        return self.results + self.silent_results
 
 
 class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
@@ -464,9 +516,10 @@ class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
     competition.
 
     `undone`: True if the event was undone, False if it was redone. `struck`: True if competitors were struck from the
-    competition, False if they were unstruck. Both None: the competition was voided or unvoided. The event has only the
-    lines that start or stop counting, perhaps none. Unless it undoes or redoes points, it follows its cause in the same
-    block. Structural because a voiding reverses only points that are not undone.
+    competition, False if they were unstruck. `replaced`: the competitors and unities of the lines that a scoring takes
+    back for good. None of these: the competition was voided or unvoided. The event has only the lines that start or
+    stop counting, perhaps none. Unless it undoes or redoes points, it follows its cause in the same block. Structural
+    because a voiding reverses only points that are not undone. `instead_of`: that of the event `reverses`.
 
     `totals`: for each competitor with a result that starts or stops counting, the total after the whole request.
     """
@@ -479,6 +532,8 @@ class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
     undone: bool | None = None
     struck: bool | None = None
     totals: tuple[Total, ...] = ()
+    replaced: tuple[tuple[_Competitor, _Unity], ...] = ()
+    instead_of: Sequence | None = None
     results: ClassVar[tuple[Scored, ...]] = ()
 
 
@@ -501,7 +556,7 @@ class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
         _refuse_other_zones(self.boundary)
 
 
-Points = PointsAdded | PointsReversed | PointsExpired
+Points = PointsAdded | PointsScored | PointsReversed | PointsExpired
 """The events that change totals."""
 
 
@@ -525,6 +580,12 @@ def lines_of(event: "Event") -> int:
 def root(sequence: Sequence, event: Points) -> Sequence:
     """The sequence of the `PointsAdded` behind `event`, the event `sequence`: its own, or the one that it reverses."""
     return event.reverses if isinstance(event, PointsReversed) else sequence
+
+
+def origin(sequence: Sequence, event: Points) -> Sequence:
+    """The sequence that decides when the points of `event`, the event `sequence`, took place, and their order."""
+    first = None if isinstance(event, PointsExpired) else event.instead_of
+    return root(sequence, event) if first is None else first
 
 
 class _Revaluing(EventBase, frozen=True, kw_only=True):
@@ -677,6 +738,7 @@ Event = (
     | UnityAdded
     | UnityChanged
     | ClassificationDeclared
+    | ScoringDeclared
     | Points
     | Revaluation
     | RankingClosed

@@ -111,7 +111,7 @@ class Redating:
         counted = {(line.is_result, line.number): line for line in rule.of(recorded, self._now)}
         for line in self._dated(rule).of(recorded, self._now):
             if counted.pop((line.is_result, line.number), None) is None:
-                self._sums.start(ranking_id, recorded.sequence, line)
+                self._sums.start(recorded, recorded.event, line)
         for line in counted.values():
             self._sums.stop(ranking_id, line)
 
@@ -162,11 +162,11 @@ class _Sums:
         """Adds a line that stops counting."""
         self._take(ranking_id, line, -1)
 
-    def start(self, ranking_id: RankingId, sequence: Sequence, line: Line) -> None:
-        """Adds a line of this event that starts to count."""
-        self._take(ranking_id, line, 1)
+    def start(self, recorded: Recorded, points: events.PointsAdded, line: Line) -> None:
+        """Adds a line of these recorded points that starts to count."""
+        self._take(points.ranking_id, line, 1)
         if line.is_result:
-            give_back(self._given_back, sequence, line)
+            give_back(self._given_back, recorded.sequence, points, line, recorded.recorded_at)
 
     def _take(self, ranking_id: RankingId, line: Line, sign: int) -> None:
         sums = self._deltas.setdefault(ranking_id, {})

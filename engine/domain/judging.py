@@ -45,7 +45,9 @@ from engine.domain.faults import (
 from engine.domain.names import name_key
 from engine.domain.options import MAIN_UNITY, option_faults, options_of_main_unity
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
+from engine.domain.rescoring import SCORED_FIELDS, is_scored, new_scores
 from engine.domain.reversals import reverse_points, strike_competitors, unvoid_competition, void_competition
+from engine.domain.scoring import scoring_faults
 from engine.domain.state import PublicationState, RankingState, State
 from engine.domain.terms import (
     BEST_MAX,
@@ -71,12 +73,14 @@ from engine.domain.terms import (
 
 _T = TypeVar("_T")
 _N = TypeVar("_N", str, str | None, str | UnsetType, str | None | UnsetType)
+_E = TypeVar("_E", bound=Event)
 
 
 def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none. Where points expire, those that
     the command expires, or makes count again, are among them. (What expires with another date or a reopening may be
-    much, so `projections/live/due.py` sums it before.)
+    much, so `projections/live/due.py` sums it before. What other results, scorings or participants change in what
+    scorings have given is in `rescoring.py`.)
 
     Raises NotFound if it addresses something that does not exist; Conflict if the current state forbids it: whether a
     ranking is open, closed or hidden, a competition voided, points undone, or the tournament published or frozen;
@@ -101,12 +105,16 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
             return reverse_points(state, command, known)
         case commands.RegisterCompetitors():
             return _register_competitors(state, command)
+        case commands.AddCompetition():
+            _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
+            added = (add_competition(state, command),)
         case commands.AddCompetitions():
-            return _add_competitions(state, command)
+            added = _add_competitions(state, command)
         case commands.ExpirePoints():
             return ()  # those that are due are summed before: see `projections/live/due.py`
         case _:
             return (_event_of(state, command),)
+    return *added, *new_scores(state, added, known.now)
 
 
 def _event_of(state: State, command: commands.OneEvent) -> Event:
@@ -118,9 +126,6 @@ def _event_of(state: State, command: commands.OneEvent) -> Event:
             return _change_competitor(state, command)
         case commands.EraseCompetitor():
             return _erase_competitor(state, command)
-        case commands.AddCompetition():
-            _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
-            return add_competition(state, command)
         case commands.ChangeCompetition():
             return _change_competition(state, command)
         case commands.CreateRanking():
@@ -137,6 +142,10 @@ def _event_of(state: State, command: commands.OneEvent) -> Event:
             return _change_unity(state, command)
         case commands.DeclareClassification():
             return _declare_classification(state, command)
+        case commands.DeclareScoring():
+            ranking = _open_ranking(state, command.ranking_id)
+            refuse_if_any(scoring_faults(ranking, command.scorings))
+            return events.ScoringDeclared(ranking_id=command.ranking_id, scorings=command.scorings)
         case commands.CloseRanking() | commands.ReopenRanking():
             return _close_or_reopen(state, command)
         case commands.ChangeVisibility():
@@ -349,7 +358,7 @@ def naming(command: commands.RegisterCompetitor | commands.ChangeCompetitor) -> 
     )
 
 
-def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[Event, ...]:
+def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[events.CompetitionAdded, ...]:
     _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions", more=len(command.items))
     _refuse_taken_twice([item.competition_id for item in command.items])
     if sum([len(item.participants) for item in command.items]) > PARTICIPANTS_MAX:
@@ -358,7 +367,7 @@ def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[
     return _each(command.items, lambda item: add_competition(state, item))
 
 
-def add_competition(state: State, command: commands.AddCompetition) -> Event:
+def add_competition(state: State, command: commands.AddCompetition) -> events.CompetitionAdded:
     """As `decide`, without the limit on the number of competitions."""
     result, result_faults = judged_result(command.result, command.participants)
     faults = [
@@ -419,6 +428,7 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> ev
         round=command.round,
         round_name=_stripped(_instead("", command.round_name)),
         key=_as_key(command.key),
+        scored=is_scored(state) and any(getattr(command, one) is not UNSET for one in SCORED_FIELDS),
     )
 
 
@@ -667,13 +677,13 @@ def _refuse_beyond_head(field: str, sequence: Sequence, head: Sequence) -> None:
 # ── Shared by decisions ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _each(items: tuple[_T, ...], judge: Callable[[_T], Event]) -> tuple[Event, ...]:
+def _each(items: tuple[_T, ...], judge: Callable[[_T], _E]) -> tuple[_E, ...]:
     """The event that `judge` returns for each item. Raises Unacceptable with the faults of all items, named by item."""
     if not items:
         raise unacceptable([Fault("items", "must contain at least one item")])
     if len(items) > ITEMS_MAX:
         raise unacceptable([Fault("items", f"must contain at most {ITEMS_MAX} items")])
-    decided: list[Event] = []
+    decided: list[_E] = []
     faults: list[Fault] = []
     for number, item in enumerate(items):
         try:

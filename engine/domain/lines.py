@@ -1,11 +1,12 @@
 """Which lines of points count, and when they took place.
 
 THE RULE. A line of points counts if and only if its event is not undone, its competition is not voided, its competitor
-is not struck there, and it has not expired. Points of a competition with a declared date took place at that date. All
-others, and points without a competition, took place when they were recorded.
+is not struck there, it has not expired, and no correction of a result has replaced it. Points of a competition with a
+declared date took place at that date. All others, and points without a competition, took place when they were recorded;
+those of a corrected result, when its first points were.
 
 Everything that sums, explains, expires, dates or compares points asks a `Rule`. It is about one state of a tournament;
-`undoing`, `voiding`, `striking`, `dating` and `reopening` give that of the state after such a change.
+`undoing`, `voiding`, `striking`, `dating`, `replacing` and `reopening` give that of the state after such a change.
 
 Pure.
 """
@@ -25,9 +26,13 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 _T = TypeVar("_T")
 
 
+Named = tuple[CompetitorId, UnityId]
+"""Names a line of an event of a scoring."""
+
+
 class Line(Struct, frozen=True, gc=False):
-    """A line that counts, or did until it expired. `number`: its place among the deltas or results of its event.
-    `expires_at`: None: never."""
+    """A line that counts, or did until it expired. `number`: its place among those that its event gave, or the results
+    among them. `expires_at`: None: never."""
 
     delta: Delta
     number: int
@@ -42,13 +47,15 @@ Lookup: TypeAlias = "Mapping[Any, Any] | _Dates | _Given"
 
 class Rule(Struct, frozen=True, kw_only=True):
     """The rule for one ranking, in one state. `struck`: by competition, for whom it does not count. `dates`: declared
-    ones. `expiries`: of the unities whose points expire. `closed_at`: nothing expires afterwards; None: it is open."""
+    ones. `replaced`: by event, the lines that corrections have replaced. `expiries`: of unities whose points expire.
+    `closed_at`: nothing expires afterwards; None: it is open."""
 
     ranking_id: RankingId
     undone: Container[Sequence]
     voided: Container[CompetitionId | None]
     struck: Lookup
     dates: Lookup
+    replaced: Lookup
     expiries: Mapping[UnityId, Expiry]
     closed_at: datetime | None = None
 
@@ -62,12 +69,15 @@ class Rule(Struct, frozen=True, kw_only=True):
         gone = self._gone(sequence, points.competition_id)
         if gone is None:
             return
-        took_place = self.took_place(recorded_at, points.competition_id)
+        took_place = self.took_place(points.since or recorded_at, points.competition_id)
+        replaced = self.replaced.get(sequence, ())
         ends = {one: expiry.expires_at(took_place) for one, expiry in self.expiries.items()}
         over_by = None if now is None else self.by(now)
-        for is_result, deltas in ((False, points.deltas), (True, points.results)):
+        for is_result, deltas in ((False, points.given), (True, points.given_results)):
             for number, delta in enumerate(deltas):
-                if delta.competitor_id not in gone:
+                if delta.competitor_id not in gone and not (
+                    replaced and (delta.competitor_id, delta.unity_id) in replaced
+                ):
                     expires_at = ends.get(delta.unity_id)
                     if over_by is None or expires_at is None or expires_at > over_by:
                         yield Line(delta, number, is_result, took_place, expires_at)
@@ -87,9 +97,10 @@ class Rule(Struct, frozen=True, kw_only=True):
         unity_id: UnityId,
         now: datetime | None,
     ) -> bool:
-        """Whether `lines` has such a line."""
+        """Whether `lines` has such a line. `recorded_at`: when it was recorded, or the first that it was given instead
+        of."""
         gone = self._gone(sequence, competition_id)
-        if gone is None or competitor_id in gone:
+        if gone is None or competitor_id in gone or (competitor_id, unity_id) in self.replaced.get(sequence, ()):
             return False
         expiry = self.expiries.get(unity_id)
         if now is None or expiry is None:
@@ -131,6 +142,14 @@ class Rule(Struct, frozen=True, kw_only=True):
         """After a competition has got this date; None: none is declared."""
         return replace(self, dates=_Given(self.dates, competition_id, date))
 
+    def replacing(self, lines: Mapping[Sequence, Container[Named]], *, replaced: bool = True) -> Self:
+        """After corrections have replaced these lines of events, or before."""
+        rule = self
+        for sequence, named in lines.items():
+            changed = _Changed(rule.replaced.get(sequence, ()), named, replaced)
+            rule = replace(rule, replaced=_Given(rule.replaced, sequence, changed))
+        return rule
+
     def reopening(self) -> Self:
         """After the ranking has been reopened: its points expire again."""
         return replace(self, closed_at=None)
@@ -145,6 +164,7 @@ def rule_of(state: State, ranking_id: RankingId) -> Rule:
         voided=state.voided,
         struck=state.struck,
         dates=_Dates(state),
+        replaced=ranking.replaced,
         expiries=expiries_of(ranking),
         closed_at=ranking.closed_at,
     )
@@ -152,10 +172,15 @@ def rule_of(state: State, ranking_id: RankingId) -> Rule:
 
 def part_of(points: PointsAdded, lines: Iterable[Line]) -> PointsAdded:
     """The points, with only these of their lines."""
-    deltas, results = list[Delta](), list[Delta]()
+    deltas, results = list[Delta](), list[Any]()
     for line in lines:
         (results if line.is_result else deltas).append(line.delta)
-    return replace(points, deltas=tuple(deltas), results=tuple(results))
+    return PointsAdded(
+        ranking_id=points.ranking_id,
+        competition_id=points.competition_id,
+        deltas=tuple(deltas),
+        results=tuple(results),
+    )
 
 
 def expiries_of(ranking: RankingState) -> dict[UnityId, Expiry]:

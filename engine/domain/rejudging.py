@@ -91,7 +91,10 @@ def _may_have_made_one(command: Command, event: Event) -> bool:
 def _decided(state: State, sequence: Sequence, event: Event) -> Event:
     """The event that judging returns for the command behind `event`. Raises a Refusal, and IdTaken."""
     match event:
-        case events.PointsAdded():  # first, because most events are these
+        case events.PointsScored():
+            _refuse_scored(state, sequence, event)
+            return event
+        case events.PointsAdded():  # nearly first, because most events are these
             return _decided_points(state, event)
         case events.PointsReversed():
             _refuse_reversal(state, sequence, event)
@@ -144,10 +147,25 @@ def _refuse_reversal(state: State, sequence: Sequence, event: events.PointsRever
     ranking = _ranking_of(state, event)
     if event.reverses >= sequence:
         raise Conflict(f"Event {event.reverses} is not before it.")
-    if event.undone is not None and event.struck is not None:
+    if (event.undone is not None) + (event.struck is not None) + bool(event.replaced) > 1:
         raise Conflict("It names two causes.")
     if event.undone is not None and event.undone == (event.reverses in ranking.undone):
         raise Conflict(f"Event {event.reverses} is already undone, or not undone.")
+
+
+def _refuse_scored(state: State, sequence: Sequence, event: events.PointsScored) -> None:
+    if event.competition_id is None:
+        raise Conflict("It names no competition.")
+    existing(state.competitions, "competition", event.competition_id)
+    ranking = _ranking_of(state, event)
+    for line in (*event.silent, *event.given_results):
+        existing(ranking.unities, "unity", line.unity_id)
+        if (line.unity_id in ranking.of_results) is not isinstance(line, events.Scored):
+            raise Conflict(f"Unity {line.unity_id} does not count such a line.")
+    if not (event.given or event.given_results):
+        raise Conflict("It gives nothing.")
+    if event.instead_of is not None and event.instead_of >= sequence:
+        raise Conflict(f"Event {event.instead_of} is not before it.")
 
 
 def _refuse_expiry(state: State, event: events.PointsExpired) -> None:
@@ -159,7 +177,9 @@ def _refuse_expiry(state: State, event: events.PointsExpired) -> None:
             raise Conflict(f"Points of unity {line.unity_id} do not expire.")
 
 
-def _ranking_of(state: State, event: events.PointsReversed | events.PointsExpired) -> RankingState:
+def _ranking_of(
+    state: State, event: events.PointsScored | events.PointsReversed | events.PointsExpired
+) -> RankingState:
     """The ranking of the event. Raises Conflict if it is closed, or if the event has deltas in a unity that counts
     results, or totals in one that does not."""
     ranking = existing(state.rankings, "ranking", event.ranking_id)
@@ -209,7 +229,8 @@ def _command(sequence: Sequence, event: Event) -> Command:
 
 def _asked(command: type[_C], event: Event) -> _C:
     fields = msgspec.structs.asdict(event)
-    fields.pop("commitment", None)
+    for name in ("commitment", "scored"):
+        fields.pop(name, None)
     return command(**fields)
 
 

@@ -121,6 +121,7 @@ def _reversals(
             reverses=one.sequence,
             struck=struck,
             totals=totals_of(one.part.results, totals),
+            instead_of=one.points.instead_of,
         )
         for one in reversed_
     ]
@@ -163,7 +164,13 @@ def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, 
     if command.ranking_id not in [points.ranking_id for points in roots.values()]:
         raise unacceptable([Fault("sequence", f"event {number} is about ranking {event.ranking_id}")])
     by = state.rankings[event.ranking_id].undone.get(events.root(Sequence(number), event))
-    if isinstance(event, events.PointsAdded):
+    refusal: str | None
+    if isinstance(event, events.PointsScored) or (isinstance(event, events.PointsReversed) and event.replaced):
+        refusal = (
+            f"is what a scoring gives for the result of competition {event.competition_id}; correct that result, or "
+            "void the competition, or strike competitors from it"
+        )
+    elif isinstance(event, events.PointsAdded):
         refusal = None if by is None else f"is already undone. To redo it, name the event that undid it: {by}"
     elif event.struck is not None:
         refusal = (

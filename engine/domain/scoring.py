@@ -10,21 +10,20 @@ won is decided by the word, then by the declared winner, then by the score or th
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import accumulate, islice
-from typing import Annotated, Final, Literal, Protocol, assert_never, get_args
+from typing import Final, Protocol, assert_never, get_args
 
-from msgspec import Meta, Struct, structs
+from msgspec import Struct, structs
 
+from engine.domain.awards import ABSENT, Award, Entries, Outcome, Says, Scoring, Value
 from engine.domain.errors import Fault
 from engine.domain.notation import Notation, with_point
-from engine.domain.state import RankingState
+from engine.domain.state import ParticipantsState, RankingState, UnityState
 from engine.domain.terms import (
     AWARDS_MAX,
     DELTA_MAX,
     ENROLLED_MAX,
-    ID_MAX,
-    NAME_CHARACTERS_MAX,
     RESULT_MAX,
     SCORING_TABLE_MAX,
     SCORINGS_MAX,
@@ -32,68 +31,6 @@ from engine.domain.terms import (
     UnityId,
     name_fault,
 )
-
-_Value = Literal["outcome", "score", "for", "against", "place", "performance", "solved", "minutes", "tries", "last"]
-"""What an award reads from a result, for each participant. `score`: own score first. `solved`, `minutes`, `tries` and
-`last` are those of a contest: how many problems, the sum of their minutes, the wrong tries before them, and the last
-minute."""
-_Outcome = Literal["win", "draw", "loss", "bye"]
-Says = Literal["win", "draw", "loss", "awarded"] | None
-Entries = Literal["entries+1"]
-ABSENT: Final = "absent"
-"""The status of enrolled competitors without a result in the competition."""
-
-_Amount = Annotated[int, Meta(ge=-DELTA_MAX, le=DELTA_MAX)]
-_Text = Annotated[str, Meta(max_length=NAME_CHARACTERS_MAX)]
-_TableSize: Final = Meta(max_length=SCORING_TABLE_MAX)
-
-
-class Award(
-    Struct,
-    frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    gc=False,
-    kw_only=True,
-    rename={"value": "from"},
-):
-    """Points in one unity for one value of a result. Amounts are in the unity's smallest unit.
-
-    `table`: amounts by outcome (`win`, or with a word `win pen`), by score (`3:1`, or by outcome), by performance, or
-    by place. A list has the amounts of all places, with 0 after its end; an object by place gives nothing for others.
-    Without a table, values are multiplied by `factor`; an outcome is 1, and `for`, `against` and `performance` are read
-    in the notation of the unity. `outcomes`: only these; empty: all. `statuses`: what DNS, DNF, DSQ ... get, in any
-    case; None: nothing; the entries are those of the scoring. `ties`: whether those who share a place each get the full
-    amount, or the mean of the places that they fill, rounded to the nearest, halves away from zero. `among`: whose
-    places are counted.
-    """
-
-    unity_id: Annotated[UnityId, Meta(ge=1, le=ID_MAX)]
-    value: _Value
-    table: Annotated[dict[_Text, _Amount], _TableSize] | Annotated[tuple[_Amount, ...], _TableSize] | None = None
-    factor: _Amount = 1
-    outcomes: tuple[_Outcome, ...] = ()
-    statuses: Annotated[dict[_Text, _Amount | Entries | None], _TableSize] = {}
-    ties: Literal["each", "mean"] = "each"
-    among: Literal["participants", "enrolled"] = "participants"
-
-
-class Scoring(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False, kw_only=True):
-    """The points that results of some competitions give.
-
-    `name`: for competitions with this `scale`; with a name and no groups, only for these. `groups`: for competitions of
-    these groups; empty, and no name: for all. `order`: which performances are better; `sent`: they are the places.
-    `words`: what words after a score, or scores such as 0:0, say of the outcome of both. None: nothing; `awarded`: it
-    was not played, so without a winner both have lost an equal score. `entries`: the declared number; None: those
-    enrolled.
-    """
-
-    awards: Annotated[tuple[Award, ...], Meta(max_length=AWARDS_MAX)]
-    name: _Text = ""
-    groups: Annotated[tuple[int, ...], _TableSize] = ()
-    order: Literal["low", "high", "sent"] = "sent"
-    words: Annotated[dict[_Text, Says], _TableSize] = {}
-    entries: Annotated[int, Meta(ge=1, le=ENROLLED_MAX)] | None = None
 
 
 class ScoredCompetition(Protocol):
@@ -109,6 +46,17 @@ class ScoredCompetition(Protocol):
     def winner_id(self) -> CompetitorId | None: ...
     @property
     def scale(self) -> str: ...
+
+
+class ScoredRanking(Protocol):
+    """What a scoring reads of a ranking."""
+
+    @property
+    def participants(self) -> ParticipantsState: ...
+    @property
+    def unities(self) -> Mapping[UnityId, UnityState]: ...
+    @property
+    def of_results(self) -> Collection[UnityId]: ...
 
 
 ScoredAmounts = dict[tuple[CompetitorId, UnityId], int]
@@ -129,13 +77,13 @@ class ReadResult(Struct, frozen=True, kw_only=True):
     """What a result says of one participant. `score`: own and other's; `word`: the one after it, in lower case;
     `status`: instead of a performance, such as `dnf`."""
 
-    outcome: _Outcome | None = None
+    outcome: Outcome | None = None
     word: str = ""
     score: tuple[str, str] | None = None
     performance: str = ""
     status: str = ""
 
-    def keys(self, value: _Value) -> Iterator[str]:
+    def keys(self, value: Value) -> Iterator[str]:
         """Those that a table can have for it, the most exact first."""
         texts = [":".join(self.score)] if value == "score" and self.score else []
         if self.outcome is not None:
@@ -159,9 +107,9 @@ USUAL_STATUSES: Final = frozenset(("dns", "dnf", "dsq", "dq", "nc"))
 disqualified, not competing."""
 _OF_DUELS: Final = frozenset(("outcome", "score", "for", "against"))
 _OF_CONTESTS: Final = frozenset(("solved", "minutes", "tries", "last"))
-_OUTCOMES: Final = get_args(_Outcome)
+_OUTCOMES: Final = get_args(Outcome)
 _WITH_KEYS: Final = ("outcome", "score", "performance", "place")
-_SIGNS: Final[dict[str, _Outcome]] = {"+": "win", "-": "loss"}
+_SIGNS: Final[dict[str, Outcome]] = {"+": "win", "-": "loss"}
 _LEFT_OUT: Final = str.maketrans("", "", "()./")
 
 _KEY_SHOWN_MAX: Final = 80
@@ -192,7 +140,7 @@ def choose(scorings: Iterable[Scoring], competition: ScoredCompetition) -> Scori
     return None
 
 
-def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: RankingState) -> ScoredAmounts:
+def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRanking) -> ScoredAmounts:
     """The points that the result gives in the ranking, to competitors who are or were in it. A 0 was given, too. None
     without a result. Raises NotRead."""
     readings = read(scoring, competition)
@@ -366,7 +314,7 @@ def _duel(
     }
 
 
-def _outcome(says: Says, winner: CompetitorId | None, competitor_id: CompetitorId) -> _Outcome:
+def _outcome(says: Says, winner: CompetitorId | None, competitor_id: CompetitorId) -> Outcome:
     if says is not None and says != "awarded":
         return says
     if winner is not None:
@@ -548,7 +496,7 @@ def _text_faults(field: str, texts: Iterable[str]) -> Iterator[Fault]:
     return (Fault(field, fault) for text in texts if (fault := name_fault(_plain(text))) is not None)
 
 
-def _key_fault(value: _Value, key: str) -> str | None:
+def _key_fault(value: Value, key: str) -> str | None:
     """What is wrong with the key of a table, which no result would find."""
     own = _plain(key)
     if value == "place":

@@ -6,8 +6,9 @@ Pure. Totals, for example, are not part of it: no delta is refused because of a 
 from abc import abstractmethod
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
+from engine.domain.awards import Scoring
 from engine.domain.events import Result
 from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
@@ -37,6 +38,10 @@ class CompetitorState(Protocol):
 class CompetitionState(Protocol):
     """`voided_at` is None while the competition counts. `date`: its declared date; None: none was declared."""
 
+    @property
+    def group_id(self) -> int: ...
+    @property
+    def scale(self) -> str: ...
     @property
     def participants(self) -> tuple[CompetitorId, ...]: ...
     @property
@@ -73,8 +78,16 @@ class GivenResult(Protocol):
     def result(self) -> int: ...
 
 
-ResultLine = tuple[Sequence, int, int]
-"""A result that an event gave: its sequence, the number of the line in it, and the result."""
+class ResultLine(NamedTuple):
+    """A result that an event gave. `origin` decides its place in order; `number`: that of the line in the event.
+    `recorded_at`: of the first event that it was given instead of, or its own."""
+
+    sequence: Sequence
+    origin: Sequence
+    number: int
+    result: int
+    recorded_at: datetime
+    competition_id: CompetitionId | None
 
 
 class ResultsState(Protocol):
@@ -97,8 +110,9 @@ class ParticipantsState(Collection[CompetitorId], Protocol):
 
 class RankingState(Protocol):
     """`closed_at` is None while the ranking is open. `unities` has the main one first. `undone` maps each event whose
-    points are undone to the event that undid it. `of_results`: the unities that count results. `special`: these, and
-    those whose points expire."""
+    points are undone to the event that undid it. `replaced`: by event, the competitors and unities of the lines that
+    corrections have replaced. `of_results`: the unities that count results. `special`: these, and those whose points
+    expire. `scorings`: what results give."""
 
     @property
     def closed_at(self) -> datetime | None: ...
@@ -108,6 +122,10 @@ class RankingState(Protocol):
     def unities(self) -> Mapping[UnityId, UnityState]: ...
     @property
     def undone(self) -> Mapping[Sequence, Sequence]: ...
+    @property
+    def replaced(self) -> Mapping[Sequence, Collection[tuple[CompetitorId, UnityId]]]: ...
+    @property
+    def scorings(self) -> tuple[Scoring, ...]: ...
     @property
     def of_results(self) -> Collection[UnityId]: ...
     @property

@@ -84,14 +84,16 @@ EXCESS_MAX: Final = 100_000
 """By how much a log may exceed COMPETITORS_MAX and COMPETITIONS_MAX: one block from each of several processes."""
 UNITIES_MAX: Final = 100
 """Unities of one ranking."""
-CRITERIA_MAX: Final = 20
-"""Criteria of one classification."""
 SCORINGS_MAX: Final = 20
 """Scorings of one ranking."""
+SCORED_LINES_MAX: Final = 10_000
+"""Lines of points that the results of one request give or take back in all rankings."""
 AWARDS_MAX: Final = 100
 """Awards of one scoring."""
 SCORING_TABLE_MAX: Final = 1_000
 """Amounts of one table of an award; statuses of an award, words and groups of a scoring."""
+CRITERIA_MAX: Final = 20
+"""Criteria of one classification."""
 BEST_MAX: Final = 1_000
 """Competitions that a criterion with `best` lets count."""
 DELTAS_MAX: Final = 10_000

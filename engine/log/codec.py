@@ -31,7 +31,15 @@ from typing import Final, cast, get_args
 import msgspec
 from msgspec import Struct
 
-from engine.domain.events import CompetitorErased, Event, EventSetAside, Points, PointsReversed, TournamentRenamed
+from engine.domain.events import (
+    CompetitorErased,
+    Event,
+    EventSetAside,
+    Points,
+    PointsReversed,
+    PointsScored,
+    TournamentRenamed,
+)
 from engine.domain.terms import OPERATOR, ActorId, Sequence
 from engine.log import digest
 
@@ -280,6 +288,7 @@ class Topic(IntEnum):
     RENAMED = -2
     ERASED = -3
     REVERSED = -4
+    SCORED = -5
 
 
 TOPICS: Final[Mapping[type[Event], Topic]] = {
@@ -287,13 +296,16 @@ TOPICS: Final[Mapping[type[Event], Topic]] = {
     TournamentRenamed: Topic.RENAMED,
     CompetitorErased: Topic.ERASED,
     PointsReversed: Topic.REVERSED,
+    PointsScored: Topic.SCORED,
 }
-_TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {kind: (topic,) for kind, topic in TOPICS.items()}
+_TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {
+    kind: (TOPICS[kind],) if kind in TOPICS else () for kind in get_args(Event)
+}
 
 
 def topics_of(event: Event) -> tuple[int, ...]:
     """What the event can be found by: a `Topic`, or the id of a competition."""
-    topics = _TOPICS.get(type(event), ())
+    topics = _TOPICS[type(event)]
     if isinstance(event, Points) and event.competition_id is not None:
         return event.competition_id, *topics
     return topics

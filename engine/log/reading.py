@@ -22,15 +22,12 @@ from msgspec import Struct
 from engine.domain.errors import LogForked
 from engine.domain.events import (
     CompetitionAdded,
-    CompetitionUnvoided,
-    CompetitionVoided,
     CompetitorErased,
     CompetitorRegistered,
-    CompetitorsStruck,
-    CompetitorsUnstruck,
     PointsAdded,
     PointsExpired,
     PointsReversed,
+    PointsScored,
     Recorded,
     TournamentOpened,
     TournamentRenamed,
@@ -250,27 +247,21 @@ async def _block_with(
 
 def _begins(before: Recorded | None, one: Recorded) -> bool:
     """Whether an event begins a request. Others are an expiry, which is alone in a block that it begins; a reversal,
-    whose request ends its block; a later part of points; and one of several competitors or competitions."""
+    whose request ends its block; what a scoring gives; a later part of points; and one of several competitors or
+    competitions."""
     event, event_before = one.event, None if before is None else before.event
     match event:
         case PointsExpired():
             return False
         case PointsReversed():
-            return not isinstance(event_before, _WITH_REVERSALS)
+            return event.undone is not None and not isinstance(event_before, PointsReversed)
+        case PointsScored():
+            return False
         case PointsAdded():
             return event.part is None or event.part[0] == 1
         case CompetitorRegistered() | CompetitionAdded() if before is not None and type(event) is type(event_before):
             return one.idempotency_key != before.idempotency_key
     return True
-
-
-_WITH_REVERSALS: Final = (
-    PointsReversed,
-    CompetitionVoided,
-    CompetitionUnvoided,
-    CompetitorsStruck,
-    CompetitorsUnstruck,
-)
 
 
 async def request_at(
@@ -461,14 +452,19 @@ async def all_points_of_competitions(
         yield events
 
 
-async def reversals(
-    connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence
-) -> list[Recorded]:
-    """One chunk of the reversals after sequence `after`, up to `upto`; empty: there are no more. Those that were set
-    aside are left out. Raises LogUnreadable."""
-    bounds = CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
-    rows = await connection.fetch(_EVENTS_WITH_TOPIC, tournament_id, codec.Topic.REVERSED, after, upto, *bounds)
-    return [event_of(tournament_id, row) for row in rows]
+async def all_with_topic(
+    connected: Connected, tournament_id: TournamentId, topic: codec.Topic, after: Sequence, upto: Sequence
+) -> AsyncIterator[list[Recorded]]:
+    """Yields, chunk by chunk, the events with this topic after sequence `after`, up to `upto`, without those that were
+    set aside. Raises LogUnreadable."""
+    while after < upto:
+        async with connected() as connection:
+            bounds = CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
+            rows = await connection.fetch(_EVENTS_WITH_TOPIC, tournament_id, topic, after, upto, *bounds)
+        if not rows:
+            return
+        yield [event_of(tournament_id, row) for row in rows]
+        after = Sequence(rows[-1]["sequence"])
 
 
 IDEMPOTENCY_KEYS_MAX: Final = 1_000

@@ -15,6 +15,7 @@ from projections.answers.view import Question, View
 from projections.board.board import Board, folding, what_counts
 from projections.board.classification import Counted, needs_sums
 from projections.board.competition_sums import CompetitionSums, WhatCounts
+from projections.board.results import Last
 from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, copied, without
 from projections.past.world_clock import add_special, drop_totals
 
@@ -64,10 +65,10 @@ class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
                 await time_slices.each(lambda one: sums.take(one, counts), left)
                 self.advance(events[-1].sequence)
             if board.rankings[ranking_id].special:  # their reversals and expiries have other lines
-                ranking, rule = board.rankings[ranking_id], rule_of(board, ranking_id)
+                ranking, rule, last = board.rankings[ranking_id], rule_of(board, ranking_id), Last()
                 drop_totals(board, ranking_id, ranking.special)
                 async for events in view.past.chunks_read_ahead(tournament_id, Sequence(0), head):
-                    await time_slices.each(lambda one: add_special(ranking, rule, one, now), self._left(events))
+                    await time_slices.each(lambda one: add_special(ranking, rule, last, one, now), self._left(events))
         return board, sums
 
     def _left(self, events: Iterable[Recorded]) -> list[Recorded]:

@@ -27,10 +27,11 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain import events
+from engine.domain.awards import Scoring
 from engine.domain.errors import LogUnreadable
-from engine.domain.events import Criterion, Recorded, Result
+from engine.domain.events import Criterion, PointsAdded, Recorded, Result
 from engine.domain.expiry import Expiry
-from engine.domain.lines import declared_date, rule_of
+from engine.domain.lines import Named, declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.options import UnityOptions, expiry_of, notation_of, options_of, options_of_main_unity
@@ -58,6 +59,7 @@ RankingEvent = (
     | events.UnityAdded
     | events.UnityChanged
     | events.ClassificationDeclared
+    | events.ScoringDeclared
     | events.RankingClosed
     | events.RankingReopened
     | events.RankingHidden
@@ -142,11 +144,12 @@ class Unity(UnityOptions, kw_only=True, frozen=False):  # type: ignore[misc] # a
 
 class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria`: the declared classification;
-    empty: none. `undone` maps each event whose points are undone to the event that undid them, by sequence.
+    empty: none. `scorings`: what results give; empty: nothing. `undone` maps each event whose points are undone to the
+    event that undid them, by sequence. `replaced`: by event, the lines that corrections of results have replaced.
     `of_results`: the unities that count results. `special`: these, and those whose points expire.
 
     A change replaces the ranking, so a reference kept across a fold still shows the old fields. But both share
-    `participants`, and the dictionaries `unities` and `undone`, which are changed in place.
+    `participants`, and the dictionaries `unities`, `undone` and `replaced`, which are changed in place.
     """
 
     number: int
@@ -157,7 +160,9 @@ class Ranking(Struct, frozen=True, kw_only=True):
     participants: Enrolment
     unities: dict[UnityId, Unity]
     criteria: tuple[Criterion, ...] = ()
+    scorings: tuple[Scoring, ...] = ()
     undone: dict[Sequence, Sequence] = field(default_factory=dict)
+    replaced: dict[Sequence, frozenset[Named]] = field(default_factory=dict)
     of_results: frozenset[UnityId] = frozenset()
     special: frozenset[UnityId] = frozenset()
     updated_at: datetime
@@ -235,8 +240,10 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     """Folds one event into `board`, in place. Raises LookupError if it names what does not exist."""
     event = recorded.event
     match event:
-        case events.PointsAdded():
+        case PointsAdded():
             add_points(board, event)
+            if event.totals:
+                replace_totals(board, event)
             if event.results:
                 add_results(board, event)
         case events.PointsReversed():
@@ -429,11 +436,19 @@ def reverse_points(board: Board, sequence: Sequence, event: events.PointsReverse
         undone[event.reverses] = sequence
     elif event.undone is not None:
         undone.pop(event.reverses, None)
+    if event.replaced:
+        replaced = board.rankings[event.ranking_id].replaced
+        replaced[event.reverses] = replaced.get(event.reverses, frozenset()).union(event.replaced)
 
 
 def turn_points(board: Board, event: events.PointsReversed | events.PointsExpired) -> None:
     """As `add_points`, for points that stop or start to count: also replaces the totals that the event names."""
     add_points(board, event)
+    replace_totals(board, event)
+
+
+def replace_totals(board: Board, event: events.Points) -> None:
+    """As `turn_points`, after `add_points`."""
     ranking = board.rankings[event.ranking_id]
     for line in event.totals:
         unity = ranking.unities[line.unity_id]
@@ -474,7 +489,7 @@ def update_of_results(
     The update returns False, and changes nothing, if they must be read again."""
     event = recorded.event
     match event:
-        case events.PointsAdded() if event.results:
+        case events.PointsAdded() if event.results or isinstance(event, events.PointsScored):
             return lambda results: note_results(board, results, recorded.sequence, recorded.recorded_at, event)
         case events.PointsReversed() if event.totals:
             counts = _counts_after(board, event)
@@ -488,11 +503,14 @@ def update_of_results(
 
 
 def note_results(
-    board: Board, results: Results, sequence: Sequence, recorded_at: datetime, event: events.Points
+    board: Board, results: Results, sequence: Sequence, recorded_at: datetime, event: events.PointsAdded
 ) -> None:
-    """Adds the results of an event, which age by the present date of their competition."""
-    took_place = declared_date(board, event.competition_id) or recorded_at
+    """Adds the results of an event that count at first. They age by the present date of their competition."""
+    took_place = declared_date(board, event.competition_id) or event.since or recorded_at
     results.note(board.rankings[event.ranking_id].unities, sequence, recorded_at, event, took_place)
+    if isinstance(event, events.PointsScored):
+        counting = {(line.unity_id, line.competitor_id) for line in events.changed_by(event)}
+        results.leave_out(sequence, lambda delta: (delta.unity_id, delta.competitor_id) in counting)
 
 
 def _counts_after(board: Board, event: events.PointsReversed) -> bool:
@@ -501,7 +519,7 @@ def _counts_after(board: Board, event: events.PointsReversed) -> bool:
         return not event.undone
     if event.struck is not None:
         return not event.struck
-    return event.competition_id not in board.voided
+    return not event.replaced and event.competition_id not in board.voided
 
 
 def update_of_sums(
@@ -529,10 +547,10 @@ def count_in(
     """Counts the event in the sums. Returns False if they must be read again, because they leave out lines that do not
     count, even as a sum of 0. `expires`: whether points of the ranking do."""
     if isinstance(points, events.PointsReversed):
-        is_void = points.undone is None and points.struck is None  # which leaves a sum of 0
+        is_void = points.undone is None and points.struck is None and not points.replaced  # it leaves a sum of 0
         if not is_void or expires or any(line.unity_id in sums.first for line in events.changed_by(points)):
             return False
-    elif isinstance(points, events.PointsExpired):
+    elif isinstance(points, events.PointsExpired) or points.instead_of is not None or points.totals:
         return False
     sums.count(sequence, recorded_at, points)
     return True
@@ -545,6 +563,7 @@ def what_counts(board: Board, ranking_id: RankingId, now: datetime | None) -> Wh
     rule = msgspec.structs.replace(
         rule_of(board, ranking_id),
         undone=frozenset(ranking.undone),
+        replaced=ranking.replaced.copy(),
         voided=frozenset(board.voided),
         struck=board.struck.copy(),
     )
@@ -710,7 +729,11 @@ def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recor
 def _own_fields(
     ranking: Ranking,
     event: (
-        events.RankingInformationChanged | events.ClassificationDeclared | events.RankingClosed | events.RankingReopened
+        events.RankingInformationChanged
+        | events.ClassificationDeclared
+        | events.ScoringDeclared
+        | events.RankingClosed
+        | events.RankingReopened
     ),
     now: datetime,
 ) -> Mapping[str, object]:
@@ -722,6 +745,11 @@ def _own_fields(
             if missing := [one.unity_id for one in event.criteria if one.unity_id not in ranking.unities]:
                 raise KeyError(missing[0])
             return {"criteria": event.criteria}
+        case events.ScoringDeclared():
+            for award in [award for scoring in event.scorings for award in scoring.awards]:
+                if award.unity_id not in ranking.unities:
+                    raise KeyError(award.unity_id)
+            return {"scorings": event.scorings}
         case events.RankingClosed():
             return {"closed_at": now}
         case events.RankingReopened():

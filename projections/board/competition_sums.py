@@ -17,15 +17,16 @@ of numbers, and a collection delays all requests.
 
 import struct
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Set
 from collections.abc import Sequence as Items
 from datetime import datetime
+from operator import itemgetter
 from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, Recorded
+from engine.domain.events import Delta, Points, Recorded, origin
 from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
@@ -68,7 +69,8 @@ class CompetitionSums:
         self._pairs_count = 0
         self._of_results: dict[UnityId, tuple[Counts, Sort]] = {}
         self._reached: dict[UnityId, dict[CompetitorId, Sequence]] = {unity_id: {} for unity_id in first}
-        self._marks: dict[UnityId, dict[CompetitorId, int]] = {}  # of the unities in `_reached` that count results
+        # Of the unities in `_reached` that count results: the events that gave them, what they gave, and the mark then.
+        self._results: dict[tuple[UnityId, CompetitorId], list[tuple[Sequence, int, int]]] = {}
         self.given: dict[CompetitionId, FirstPoints] = {}
         """The competitions that gave points that count, or did until they expired or the competition was voided."""
 
@@ -126,7 +128,7 @@ class CompetitionSums:
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        kept = sum(map(len, self._reached.values())) + sum(map(len, self._marks.values()))
+        kept = sum(map(len, self._reached.values())) + sum(map(len, self._results.values()))
         return (
             sum(map(len, self._pairs.values())) * _COMPETITOR_BYTES
             + self._pairs_count * _PAIR_BYTES
@@ -169,7 +171,8 @@ class CompetitionSums:
             for line in counts.rule.of(recorded)
             if over_by is None or line.expires_at is None or line.expires_at > over_by
         ]
-        self._count(recorded.sequence, competition_id, lines)
+        assert isinstance(recorded.event, Points)
+        self._count(origin(recorded.sequence, recorded.event), competition_id, lines)
 
     def _count(
         self, sequence: Sequence, competition_id: CompetitionId | None, lines: Items[tuple[bool, Delta]]
@@ -196,15 +199,22 @@ class CompetitionSums:
             if line.unity_id not in self._reached:
                 continue
             named, change = (line.unity_id, line.competitor_id), line.amount
-            if is_result:
-                marks = self._marks.setdefault(line.unity_id, {})
-                before = marks.get(line.competitor_id, 0)
-                after = marks[line.competitor_id] = mark_after(before, change, *self._of_results[line.unity_id])
-                change = after - before
-            changes[named] = changes.get(named, 0) + change
+            if not is_result:
+                changes[named] = changes.get(named, 0) + change
+                continue
+            its, reached = self._results.setdefault(named, []), self._reached[line.unity_id]
+            place = bisect_right(its, sequence, key=itemgetter(0))  # not always the end: corrections come later
+            later = [(sequence, change, 0), *its[place:]]
+            del its[place:]
+            for one, amount, _ in later:
+                before = its[-1][2] if its else 0
+                its.append((one, amount, mark_after(before, amount, *self._of_results[line.unity_id])))
+                if its[-1][2] != before:
+                    reached[line.competitor_id] = one
         for (unity_id, competitor_id), change in changes.items():
             if change:
-                self._reached[unity_id][competitor_id] = sequence
+                of_unity = self._reached[unity_id]
+                of_unity[competitor_id] = max(sequence, of_unity.get(competitor_id, sequence))
 
     def declare(self, unity_id: UnityId, counts: Counts, sort: Sort) -> None:
         """The ranking has this unity."""

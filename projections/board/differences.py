@@ -15,7 +15,7 @@ from projections.columns.enrolment import Enrolment
 from projections.columns.packed import Packed
 
 SHOWN_CHARACTERS_MAX: Final = 80
-UNORDERED: Final = ("totals", "sums", "undone", "struck")
+UNORDERED: Final = ("totals", "sums", "undone", "replaced", "struck")
 """The fields of a board whose order is never shown."""
 
 _Key = TypeVar("_Key")

@@ -14,7 +14,9 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
+from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
+from engine.domain.lines import Named
 from engine.domain.options import UnityOptions, options_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 from projections.board.board import (
@@ -67,6 +69,8 @@ class _Ranking(Struct, tag="ranking", array_like=True):
     closed_at: datetime | None
     criteria: tuple[Criterion, ...]
     undone: dict[Sequence, Sequence]
+    scorings: tuple[Scoring, ...]
+    replaced: dict[Sequence, list[Named]]
     updated_at: datetime
     revised: Sequence
 
@@ -137,6 +141,8 @@ def _runs(board: Board) -> Iterator[_Run]:
             ranking.closed_at,
             ranking.criteria,
             dict(sorted(ranking.undone.items())),
+            ranking.scorings,
+            {one: sorted(ranking.replaced[one]) for one in sorted(ranking.replaced)},
             ranking.updated_at,
             ranking.revised,
         )
@@ -189,6 +195,8 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     closed_at=run.closed_at,
                     criteria=run.criteria,
                     undone=run.undone,
+                    scorings=run.scorings,
+                    replaced={one: frozenset(lines) for one, lines in run.replaced.items()},
                     participants=Enrolment(),
                     unities={},
                     updated_at=run.updated_at,

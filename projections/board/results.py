@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, Recorded, Total
+from engine.domain.events import Delta, PointsAdded, Recorded, Total
 from engine.domain.expiry import Expiry
 from engine.domain.marks import mark_of
 from engine.domain.state import ResultLine
@@ -34,7 +34,8 @@ from engine.domain.terms import (
 from projections.columns.sorted_integers import SortedIntegers
 
 _LINE_BITS: Final = DELTAS_MAX.bit_length()
-_AT_BITS: Final = 63 + _LINE_BITS
+_SEQUENCE_BITS: Final = 63
+_AT_BITS: Final = 2 * _SEQUENCE_BITS + _LINE_BITS
 _RESULT_BITS: Final = RESULT_MAX.bit_length() + 1
 _LIST_MAX: Final = 1_000
 """The most results of one competitor that are kept as a list. Beyond it, they are kept in leaves."""
@@ -74,7 +75,7 @@ class Results:
         self._numbers: dict[tuple[UnityId, CompetitorId], list[int] | SortedIntegers] = {}
         self._counts: dict[UnityId, Counts] = {}
         self._signs: dict[UnityId, int] = {}
-        self._given: dict[Sequence, tuple[datetime, Points]] = {}
+        self._given: dict[Sequence, tuple[datetime, CompetitionId | None, PointsAdded]] = {}
         self._competitions: set[CompetitionId] = set()
         self._expiring: list[tuple[datetime, Sequence, UnityId]] = []  # a heap: when, which event, which unity
         self._count = 0
@@ -85,9 +86,11 @@ class Results:
         """A competitor's results in one unity, with the lines `given_back`. The best result comes first, and the
         earliest among equal ones; if the last result counts, the last one comes first."""
         numbers: Iterable[int] = self._numbers.get((unity_id, competitor_id), ())
+        back_by: Mapping[Sequence, tuple[datetime, CompetitionId | None]] = {}
         is_last, sign = self._counts.get(unity_id) is Counts.LAST, self._signs.get(unity_id, 1)
         if given_back:
-            back = [self._number(unity_id, *line) for line in given_back]
+            back_by = {line.sequence: (line.recorded_at, line.competition_id) for line in given_back}
+            back = [self._number(unity_id, line.origin, line.sequence, line.number, line.result) for line in given_back]
             is_short = isinstance(numbers, list) and len(numbers) < _FEW
             numbers = sorted([*numbers, *back]) if is_short else merge(numbers, sorted(back))
         for number in numbers:
@@ -95,9 +98,8 @@ class Results:
                 at, result = -number >> _RESULT_BITS, (-number & (1 << _RESULT_BITS) - 1) - RESULT_MAX
             else:
                 at, result = number & (1 << _AT_BITS) - 1, (number >> _AT_BITS) * sign
-            sequence = Sequence(at >> _LINE_BITS)
-            recorded_at, event = self._given[sequence]
-            yield Given(sequence, recorded_at, event.competition_id, result)
+            sequence = Sequence(at >> _LINE_BITS & (1 << _SEQUENCE_BITS) - 1)
+            yield Given(sequence, *(back_by[sequence] if sequence in back_by else self._given[sequence][:2]), result)
 
     @property
     def size_bytes(self) -> int:
@@ -109,20 +111,21 @@ class Results:
         unities: CountingUnities,
         sequence: Sequence,
         recorded_at: datetime,
-        event: Points,
+        event: PointsAdded,
         took_place: datetime | None = None,
     ) -> None:
-        """Adds the results of the event `sequence` of the ranking, which has these unities. `took_place`: the time from
-        which they age, so that `expire` removes them; None: they stay."""
-        self._given[sequence] = recorded_at, event
+        """Adds the results that the event `sequence` of the ranking gives, which has these unities, even if they do not
+        count. `took_place`: the time from which they age, so that `expire` removes them; None: they stay."""
+        self._given[sequence] = event.since or recorded_at, event.competition_id, event
         if event.competition_id is not None:
             self._competitions.add(event.competition_id)
-        self._count += len(event.results)
-        named = {delta.unity_id for delta in event.results}
+        results, first = event.given_results, event.instead_of or sequence
+        self._count += len(results)
+        named = {delta.unity_id for delta in results}
         for unity_id in named:
             self._counts[unity_id], self._signs[unity_id] = unities[unity_id].counts, unities[unity_id].better
-        for line, delta in enumerate(event.results):
-            number = self._number(delta.unity_id, sequence, line, delta.amount)
+        for line, delta in enumerate(results):
+            number = self._number(delta.unity_id, first, sequence, line, delta.amount)
             self._add((delta.unity_id, delta.competitor_id), number)
         if took_place is not None:
             for unity_id in named:
@@ -150,17 +153,20 @@ class Results:
             self._turn(sequence, False, lambda delta, its=unity_id: delta.unity_id == its)  # type: ignore[misc]
 
     def _turn(self, sequence: Sequence, counts: bool, wanted: Callable[[Delta], bool]) -> None:
-        given = self._given.get(sequence)
-        for line, delta in enumerate(() if given is None else given[1].results):
+        if sequence not in self._given:
+            return
+        points = self._given[sequence][2]
+        first = points.instead_of or sequence
+        for line, delta in enumerate(points.given_results):
             if wanted(delta):
                 named = delta.unity_id, delta.competitor_id
-                number = self._number(delta.unity_id, sequence, line, delta.amount)
+                number = self._number(delta.unity_id, first, sequence, line, delta.amount)
                 self._remove(named, number)
                 if counts:
                     self._add(named, number)
 
-    def _number(self, unity_id: UnityId, sequence: Sequence, line: int, result: int) -> int:
-        at = sequence << _LINE_BITS | line
+    def _number(self, unity_id: UnityId, first: Sequence, sequence: Sequence, line: int, result: int) -> int:
+        at = (first << _SEQUENCE_BITS | sequence) << _LINE_BITS | line
         if self._counts[unity_id] is Counts.LAST:
             return -(at << _RESULT_BITS | result + RESULT_MAX)
         return result * self._signs[unity_id] << _AT_BITS | at
@@ -186,18 +192,37 @@ class Results:
             self._numbers[named] = SortedIntegers(numbers)
 
 
+Last = dict[tuple[UnityId, CompetitorId], Sequence]
+"""For each competitor in unities in which the last result counts: the event that decides the place of its last one."""
+
+
+def is_last(last: Last, counts: Counts, first: Sequence, result: Delta) -> bool:
+    """Whether this is the last result so far. `first`: the event that decides its place: the results of corrections
+    come later in the log."""
+    named = result.unity_id, result.competitor_id
+    if counts is not Counts.LAST:
+        return True
+    if first < last.get(named, 0):
+        return False
+    last[named] = first
+    return True
+
+
 class PassingResults:
     """The counting results of one competitor in one unity, as they start and stop counting over time. Each has a number
-    of its own, in the order of the log."""
+    of its own."""
 
     def __init__(self, counts: Counts, sort: Sort) -> None:
         self._counts, self._sort = counts, sort
-        self._heap: list[tuple[int, int, int]] = []  # a heap: precedence, number, mark
+        self._heap: list[tuple[tuple[int, int], int, int]] = []  # a heap: precedence, number, mark
         self._gone: set[int] = set()
 
-    def come(self, number: int, result: int) -> None:
+    def come(self, number: int, order: int, result: int) -> None:
+        """`order`: its place in the order of the log."""
         mark = mark_of(result, self._sort)
-        first = -number if self._counts is Counts.LAST else -mark if self._sort is Sort.DESC else mark
+        first = (
+            (-order, -number) if self._counts is Counts.LAST else (-mark if self._sort is Sort.DESC else mark, number)
+        )
         heappush(self._heap, (first, number, mark))
 
     def go(self, number: int) -> None:
@@ -213,5 +238,5 @@ class PassingResults:
 def note_given(results: Results, unities: CountingUnities, ranking_id: RankingId, recorded: Recorded) -> None:
     """Adds all results that an event gave in the ranking, counting or not."""
     event = recorded.event
-    if isinstance(event, Points) and event.results and event.ranking_id == ranking_id:
+    if isinstance(event, PointsAdded) and event.given_results and event.ranking_id == ranking_id:
         results.note(unities, recorded.sequence, recorded.recorded_at, event)

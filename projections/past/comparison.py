@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.events import Event, changed_by
+from engine.domain.events import Event, Recorded
 from engine.domain.steps import finished
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board, Ranking, count_in, reached_first, reverse_points
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.board.board import Board, Ranking, Revisions, count_in, fold, reached_first
 from projections.board.classification import Counted, classified, in_force, needs_sums
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, WhatCounts
@@ -124,6 +124,7 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
         participants=enrolment,
         unities=unities,
         undone=ranking.undone.copy(),
+        replaced=ranking.replaced.copy(),
     )
 
 
@@ -131,10 +132,10 @@ def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]
     """The rankings whose points `decided` would change, in the state after it. `board` does not change."""
     ahead = Board()
     for event in decided:
-        if isinstance(event, events.PointsReversed):
+        if isinstance(event, events.Points):
             if event.ranking_id not in ahead.rankings:
                 ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
-            reverse_points(ahead, _UNKNOWN, event)
+            fold(ahead, Revisions(), Recorded(_UNKNOWN, _ANY_TIME, OPERATOR, None, event))
     return ahead.rankings
 
 
@@ -151,6 +152,8 @@ def what_will_count(after: Ranking, decided: Iterable[Event], counts: WhatCounts
                 rule = rule.voiding(event.competition_id, voided=is_voided)
             case events.PointsReversed() if event.undone is not None:
                 rule = rule.undoing([event.reverses], undone=event.undone)
+            case events.PointsReversed() if event.replaced:
+                rule = rule.replacing({event.reverses: event.replaced})
     return WhatCounts(rule, counts.now, reached_first(after.criteria))
 
 
@@ -165,6 +168,10 @@ class ForeseenCounts(Counted):
         added = CompetitionSums(reached_first(after.criteria))
         its = [one for one in decided if isinstance(one, events.PointsReversed) and one.ranking_id == ranking_id]
         is_followed = all(count_in(added, _UNKNOWN, _ANY_TIME, one, expires=after.expires) for one in its)
+        added = added if is_followed else CompetitionSums(reached_first(after.criteria))
+        for one in decided:
+            if isinstance(one, events.PointsScored) and one.ranking_id == ranking_id:
+                added.count(_UNKNOWN, _ANY_TIME, one)
         super().__init__(board, after, added)
         self.lacks_sums = needs_sums(after) and not is_followed
         self._before = before
@@ -179,9 +186,8 @@ class ForeseenCounts(Counted):
         self._given = sums
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
-        if self._given is not None:
-            return self._given.of(unity_id, competitor_id)
-        sums = self._before.sums(unity_id, competitor_id)
+        given = self._given
+        sums = self._before.sums(unity_id, competitor_id) if given is None else given.of(unity_id, competitor_id)
         added = super().sums(unity_id, competitor_id)
         if not added[0]:
             return sums
@@ -197,6 +203,10 @@ class ForeseenCounts(Counted):
         return self._will_be_voided.get(competition_id, self._before.is_voided(competition_id))
 
 
+_LINES: Final = ("deltas", "results", "silent", "silent_results", "totals")
+"""The fields of events with lines of points."""
+
+
 def without(
     event: Event, competitions: Collection[CompetitionId], competitors: Collection[CompetitorId]
 ) -> Event | None:
@@ -204,17 +214,14 @@ def without(
     and without these competitors in lists. None: nothing is left."""
     match event:
         case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
-            deltas = tuple([delta for delta in event.deltas if delta.competitor_id not in competitors])
-            more = tuple(
-                [one for one in changed_by(event)[len(event.deltas) :] if one.competitor_id not in competitors]
-            )
-            if event.competition_id in competitions or (changed_by(event) and not deltas and not more):
+            had = {name: getattr(event, name) for name in _LINES if name in event.__struct_fields__}
+            left = {name: tuple([one for one in had[name] if one.competitor_id not in competitors]) for name in had}
+            if event.competition_id in competitions or (any(had.values()) and not any(left.values())):
                 return None
-            name = "results" if isinstance(event, events.PointsAdded) else "totals"
-            return msgspec.structs.replace(event, deltas=deltas, **{name: more})
+            return msgspec.structs.replace(event, **left)
         case events.RankingCreated() | events.RankingModified():
-            left = tuple([competitor_id for competitor_id in event.participants if competitor_id not in competitors])
-            return msgspec.structs.replace(event, participants=left)
+            others = tuple([competitor_id for competitor_id in event.participants if competitor_id not in competitors])
+            return msgspec.structs.replace(event, participants=others)
         case events.ParticipantsChanged():
             return msgspec.structs.replace(
                 event, added=tuple([competitor_id for competitor_id in event.added if competitor_id not in competitors])

@@ -16,10 +16,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Event, Points, Recorded, changed_by
+from engine.domain.events import Delta, Event, Points, Recorded, changed_by, origin
 from engine.domain.lines import rule_of
 from engine.domain.presentation import in_zone
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, TournamentId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
 from projections.board.board import Board, Unity, folding, moved_by
 from projections.board.order import OrderedLines
 from projections.board.results import PassingResults
@@ -311,10 +311,10 @@ class TrueLeaders:
         self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
         self._rule = rule_of(board, ranking_id)
         self._expired_until = self._rule.by(until or now or _EPOCH)
-        # For each line: its time, competitor, amount and competition, or 0 for none. A line that expires is followed by
-        # another with the time at which it does.
+        # For each line: its time, competitor, amount, competition (0: none), and place. A line that expires is followed
+        # by another with the time at which it does.
         self._times, self._competitors, self._amounts, self._causes = array("q"), array("q"), array("q"), array("q")
-        self._ends = array("b")
+        self._ends, self._places = array("b"), array("q")
         self._results: dict[CompetitorId, PassingResults] = {}
 
     @property
@@ -325,16 +325,21 @@ class TrueLeaders:
         """Takes the next event."""
         for line in self._rule.of(recorded):
             if line.delta.unity_id == self._unity_id:
-                self._put(line.took_place, line.delta, getattr(recorded.event, "competition_id", None))
+                assert isinstance(recorded.event, Points)
+                place = origin(recorded.sequence, recorded.event)
+                self._put(line.took_place, line.delta, recorded.event.competition_id, place)
                 if line.expires_at is not None and line.expires_at <= self._expired_until:
-                    self._put(line.expires_at, line.delta, None, ends=True)
+                    self._put(line.expires_at, line.delta, None, place, ends=True)
 
-    def _put(self, at: datetime, line: Delta, competition_id: CompetitionId | None, *, ends: bool = False) -> None:
+    def _put(
+        self, at: datetime, line: Delta, competition_id: CompetitionId | None, place: Sequence, *, ends: bool = False
+    ) -> None:
         self._times.append((at - _EPOCH) // _MICROSECOND)
         self._competitors.append(line.competitor_id)
         self._amounts.append(line.amount)
         self._causes.append(competition_id or 0)
         self._ends.append(ends)
+        self._places.append(place)
 
     def finish(self) -> Generator[None, None, None]:
         """Call it after all events."""
@@ -366,7 +371,7 @@ class TrueLeaders:
         if ends:
             results.go(number - 1)
         else:
-            results.come(number, amount)
+            results.come(number, self._places[number], amount)
         return results.mark() - unity.totals.get(competitor_id)
 
     def _in_time(self) -> Generator[None, None, Iterator[int]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from engine.domain.events import Delta, Points, Recorded
+from engine.domain.events import Delta, Points, Recorded, origin
 from engine.domain.lines import declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
@@ -55,7 +55,7 @@ class Losses:
             for line in self._rule.of(recorded, self._now):
                 its = line.delta
                 if its.unity_id == self._unity_id and its.competitor_id in self.totals and line.expires_at:
-                    self._take(recorded.sequence, its, line.expires_at)
+                    self._take(origin(recorded.sequence, event), its, line.expires_at)
 
     def _take(self, sequence: Sequence, line: Delta, until: datetime) -> None:
         unity, one = self._board.rankings[self._ranking_id].unities[self._unity_id], line.competitor_id

@@ -15,9 +15,11 @@ from engine.domain.events import Points, Recorded
 from engine.domain.lines import rule_of
 from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
+from engine.log.codec import Topic
 from engine.log.heads import Head
 from engine.process.time_slices import in_chunks
 from projections.board.board import Board, folding
+from projections.board.results import Last
 from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.past.past import Past, faults, refuse_beyond
 from projections.past.world_clock import WorldClock, add_deltas, add_special, drop_totals
@@ -202,9 +204,9 @@ async def _add_special(
     if upto > DATED_LINES_MAX:
         raise TooMuchWork("events", DATED_LINES_MAX)
     drop_totals(clock.board, ranking_id, clock.board.rankings[ranking_id].special)
-    ranking, rule = clock.board.rankings[ranking_id], rule_of(clock.board, ranking_id)
+    ranking, rule, last = clock.board.rankings[ranking_id], rule_of(clock.board, ranking_id), Last()
     async for events in past.chunks_read_ahead(tournament_id, Sequence(0), upto):
-        await past.time_slices.each(lambda one: add_special(ranking, rule, one, clock.on, clock), events)
+        await past.time_slices.each(lambda one: add_special(ranking, rule, last, one, clock.on, clock), events)
 
 
 async def _differing(
@@ -223,12 +225,9 @@ async def _differing(
         ids = competition_ids if after < last else []
         async for events in reading.all_points_of_competitions(connected, tournament_id, ids, last, after):
             yield sign, events
-    after = clock.last
-    while after < upto:
-        async with past.database.connection_for(tournament_id) as connection:
-            events = await reading.reversals(connection, tournament_id, after, upto)
-        yield 1, clock.undated(events)
-        after = events[-1].sequence if events else upto
+    for topic in (Topic.REVERSED, Topic.SCORED):
+        async for events in reading.all_with_topic(connected, tournament_id, topic, clock.last, upto):
+            yield 1, clock.undated(events)
 
 
 async def _at_sequence(past: Past, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> PastBoard:

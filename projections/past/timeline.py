@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, PointsAdded, Recorded
+from engine.domain.events import Delta, Points, PointsAdded, Recorded, origin
 from engine.domain.lines import Line, declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.steps import Steps, in_order
@@ -120,7 +120,8 @@ class Timeline:
         if ends:
             its.go(number)
         else:
-            its.come(number, result.amount)
+            assert isinstance(recorded.event, Points)
+            its.come(number, origin(recorded.sequence, recorded.event), result.amount)
             given = self._steps[at].results
             given[named] = mark_after(given.get(named, 0), result.amount, unity.counts, unity.sort)
         self._change(at, recorded, result, its.mark() - before)

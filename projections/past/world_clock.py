@@ -1,7 +1,8 @@
 """The world's clock: the points that had taken place by a time, whenever they were recorded.
 
 Pure. A competition takes place at its declared date. Without one, its points take place when they are recorded, as do
-points without a competition. A reversal takes place with the points that it reverses. So a table on a date has the
+points without a competition. A reversal takes place with the points that it reverses, and the points of a corrected
+result with its first ones. So a table on a date has the
 points recorded by then, minus those dated later, plus those recorded later but dated by then.
 """
 
@@ -10,10 +11,11 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from engine.domain.events import Points, Recorded, root
+from engine.domain.events import Points, Recorded, origin
 from engine.domain.lines import Rule, declared_date
 from engine.domain.terms import RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking, take_result
+from projections.board.results import Last, is_last
 from projections.columns.enrolment import Totals
 
 
@@ -30,7 +32,7 @@ class WorldClock(Struct, frozen=True):
         date = declared_date(self.board, points.competition_id)
         if date is not None:
             return date <= self.on
-        return root(sequence, points) <= self.last
+        return origin(sequence, points) <= self.last
 
     def shown(self, events: Iterable[Recorded]) -> Iterator[Recorded]:
         """The events without the points that had not taken place."""
@@ -62,14 +64,17 @@ def drop_totals(board: Board, ranking_id: RankingId, unity_ids: Iterable[UnityId
 
 
 def add_special(
-    ranking: Ranking, rule: Rule, recorded: Recorded, now: datetime, clock: WorldClock | None = None
+    ranking: Ranking, rule: Rule, last: Last, recorded: Recorded, now: datetime, clock: WorldClock | None = None
 ) -> None:
     """Adds the results and the expiring points that an event gave in the ranking, if they count by its rule, had not
-    expired by `now`, and had taken place by the clock. Call it for all events of the log, in order."""
+    expired by `now`, and had taken place by the clock. Call it for all events of the log, in order, with the same
+    `last`."""
     event = recorded.event
     if isinstance(event, Points) and (clock is None or clock.shows(recorded.sequence, event)):
         for line in rule.of(recorded, now):
             if line.is_result:
-                take_result(ranking, line.delta)
+                counts = ranking.unities[line.delta.unity_id].counts
+                if is_last(last, counts, origin(recorded.sequence, event), line.delta):
+                    take_result(ranking, line.delta)
             elif line.expires_at is not None:
                 ranking.unities[line.delta.unity_id].totals.add(line.delta.competitor_id, line.delta.amount)

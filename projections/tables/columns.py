@@ -17,7 +17,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, inspect
 
+from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
+from engine.domain.lines import Named
 from engine.domain.options import OPTIONS, UnityOptions
 from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import (
@@ -272,6 +274,13 @@ RANKING: Final = Table(
             taken=lambda ranking: msgspec.json.encode(ranking.undone).decode(),
             stored="sent.undone::jsonb",
         ),
+        Column("scorings", "json", taken=lambda ranking: msgspec.json.encode(ranking.scorings).decode()),
+        Column(
+            "replaced",
+            "json",
+            taken=lambda ranking: msgspec.json.encode(ranking.replaced).decode(),
+            stored="sent.replaced::jsonb",
+        ),
         Column("updated_at", "timestamptz"),
         Column("revised", "bigint"),
     ),
@@ -338,6 +347,8 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
         unities=unities,
         criteria=_criteria(row["criteria"]),
         undone=_undone(row["undone"]),
+        scorings=_scorings(row["scorings"]),
+        replaced=_replaced(row["replaced"]),
         of_results=counting_results(unities),
         special=special(unities),
         updated_at=row["updated_at"],
@@ -347,6 +358,8 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
 
 _criteria: Final = msgspec.json.Decoder(tuple[Criterion, ...]).decode
 _undone: Final = msgspec.json.Decoder(dict[Sequence, Sequence]).decode
+_scorings: Final = msgspec.json.Decoder(tuple[Scoring, ...]).decode
+_replaced: Final = msgspec.json.Decoder(dict[Sequence, frozenset[Named]]).decode
 
 
 def unity_of(row: Row, totals: Totals) -> Unity:

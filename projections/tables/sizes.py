@@ -18,6 +18,7 @@ unity."""
 _BYTES: Final = 4_000
 _RANKING_BYTES: Final = 1_400
 _UNDONE_BYTES: Final = 170
+_REPLACED_BYTES: Final = 300
 _UNITY_BYTES: Final = 500
 
 
@@ -26,6 +27,7 @@ def board_bytes(board: Board) -> int:
     size = _BYTES + board.competitors.size_bytes + board.competitions.size_bytes
     for ranking in board.rankings.values():
         size += _RANKING_BYTES + ranking.participants.size_bytes + _UNDONE_BYTES * len(ranking.undone)
+        size += _REPLACED_BYTES * sum(map(len, ranking.replaced.values()))
         for unity in ranking.unities.values():
             size += _UNITY_BYTES + unity.totals.size_bytes
     return size

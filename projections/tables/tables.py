@@ -539,7 +539,7 @@ def touch(touched: Touched, event: Event) -> None:
                     competitors.add(delta.competitor_id)
                     if row(delta.competitor_id) is None:  # only after an event was set aside
                         _touch_list(touched, event.ranking_id, delta.competitor_id)
-            if isinstance(event, events.PointsReversed) and event.undone is not None:
+            if isinstance(event, events.PointsReversed) and (event.undone is not None or event.replaced):
                 touched.rankings.add(event.ranking_id)
         case events.CompetitionChanged() if event.relists is not None:
             touched.relisted.add(event.relists)

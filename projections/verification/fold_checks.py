@@ -13,6 +13,7 @@ from typing import Final, Literal
 from msgspec import UNSET, Struct, field
 
 from engine.domain.events import (
+    CompetitionAdded,
     CompetitionChanged,
     CompetitionUnvoided,
     CompetitionVoided,
@@ -22,22 +23,45 @@ from engine.domain.events import (
     CompetitorsUnstruck,
     Event,
     EventSetAside,
+    ParticipantsChanged,
     Points,
     PointsAdded,
     PointsExpired,
     PointsReversed,
+    PointsScored,
+    RankingModified,
     RankingReopened,
     Recorded,
     Revaluation,
+    ScoringDeclared,
     TournamentOpened,
     changed_by,
 )
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import impossible
-from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.rescoring import is_scored
+from engine.domain.terms import (
+    OPERATOR,
+    REVERSED_LINES_MAX,
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    UnityId,
+)
 from engine.log import codec, digest
 from engine.log.codec import BlockContent
-from projections.board.board import Board, Revisions, add_points, add_results, fold, reverse_points, turn_points
+from projections.board.board import (
+    Board,
+    Revisions,
+    add_points,
+    add_results,
+    fold,
+    replace_totals,
+    reverse_points,
+    turn_points,
+)
 from projections.board.differences import differences
 from projections.board.results import Results
 from projections.verification.findings import Finding, Reported, Unchecked
@@ -128,7 +152,9 @@ class BlockFacts(Struct):
     that the block lacks, by competition. `reversing`: events that undo or redo points, or name totals. `expired`:
     expiries. `changes`: events after which points may expire, with `before` as in ExpiredInBlock. `expirations`: both,
     as they have to be compared with the rule. `parts`: the points of a request in several rankings, until all are
-    there. `topics`: those of its events that have some.
+    there. `topics`: those of its events that have some. `scores`: of competitions whose
+    result or points change; `scored_again`: rankings of which other results may count, with the event that changes
+    that.
     """
 
     structural: bool = False
@@ -136,12 +162,30 @@ class BlockFacts(Struct):
     doubtful: bool = False
     created: list[int] = field(default_factory=list)
     due: dict[CompetitionId, DueReversals] = field(default_factory=dict)
-    reversing: list[tuple[Sequence, PointsReversed | PointsExpired]] = field(default_factory=list)
+    reversing: list[tuple[Sequence, PointsScored | PointsReversed | PointsExpired]] = field(default_factory=list)
     expired: dict[Sequence, PointsExpired] = field(default_factory=dict)
     changes: dict[Sequence, tuple[Event, datetime | None]] = field(default_factory=dict)
     parts: list[PointsAdded] = field(default_factory=list)
     topics: list[tuple[Sequence, tuple[int, ...]]] = field(default_factory=list)
     expirations: tuple[ExpiredInBlock, ...] = ()
+    scores: dict[CompetitionId, "ScoresInBlock"] = field(default_factory=dict)
+    scored_again: dict[RankingId, Sequence] = field(default_factory=dict)
+
+    def note_scores(
+        self, board: Board, competition_id: CompetitionId, sequence: Sequence, recorded_us: int, event: Event
+    ) -> None:
+        """Notes an event on which the points of a competition depend, or that gives or takes back such points."""
+        if isinstance(event, PointsScored | PointsReversed) or is_scored(board):
+            its = self.scores.setdefault(competition_id, ScoresInBlock(isinstance(event, CompetitionAdded), sequence))
+            its.events.append(Recorded(sequence, digest.moment(recorded_us), OPERATOR, None, event))
+
+
+class ScoresInBlock(Struct):
+    """The events of a block that give or change points of a competition. `is_new`: the block adds the competition."""
+
+    is_new: bool
+    first: Sequence
+    events: list[Recorded] = field(default_factory=list)
 
 
 class FoldChecks:
@@ -246,7 +290,9 @@ class FoldChecks:
         if foldable:  # as `fold` does, but it needs a time: making one takes a tenth of all
             if isinstance(event, PointsAdded):
                 add_points(board, event)
-                if event.results:
+                if event.totals:
+                    replace_totals(board, event)
+                if event.given_results:
                     self._add_results(sequence, digest.moment(recorded_us), event)
             elif isinstance(event, PointsExpired):
                 turn_points(board, event)
@@ -262,6 +308,10 @@ class FoldChecks:
         if isinstance(event, PointsAdded):
             if event.competition_id is not None and foldable:
                 folded.count_caused(event.competition_id, sequence, event, 1)
+                if isinstance(event, PointsScored):
+                    facts.note_scores(board, event.competition_id, sequence, recorded_us, event)
+                    if event.totals:
+                        facts.reversing.append((sequence, event))
             return None
         facts.structural = True
         if isinstance(event, PointsExpired):
@@ -271,22 +321,23 @@ class FoldChecks:
         undoes = isinstance(event, PointsReversed) and event.undone is not None
         if undoes or event.totals:
             facts.reversing.append((sequence, event))
+        if isinstance(event, PointsReversed) and event.replaced:
+            assert event.competition_id is not None
+            facts.note_scores(board, event.competition_id, sequence, recorded_us, event)
+            return None
         return self._take_off(facts, event) if isinstance(event, PointsReversed) and not undoes else None
 
     def _add_results(self, sequence: Sequence, recorded_at: datetime, event: PointsAdded) -> None:
-        add_results(self.board, event)
+        if event.results:
+            add_results(self.board, event)
         if (results := self.results.get(event.ranking_id)) is not None:
             results.note(self.board.rankings[event.ranking_id].unities, sequence, recorded_at, event)
 
     def _count_marks(self, event: Points) -> None:
         """Applies the event to totals of results, independently of the fold."""
         unities, sums = self.board.rankings[event.ranking_id].unities, self.folded.sums
-        if not isinstance(event, PointsAdded):
-            for line in event.totals:
-                sums.setdefault(line.unity_id, {})[line.competitor_id] = unities[line.unity_id].notation.kept(
-                    line.total
-                )
-            return
+        for line in event.totals:
+            sums.setdefault(line.unity_id, {})[line.competitor_id] = unities[line.unity_id].notation.kept(line.total)
         for result in event.results:
             unity, of_unity = unities[result.unity_id], sums.setdefault(result.unity_id, {})
             before = of_unity.get(result.competitor_id, 0)
@@ -324,6 +375,11 @@ class FoldChecks:
                     wrong = f"changes for whom competition {event.competition_id} counts a second time"
                     yield Finding(sequence, "event.body", wrong)
                 self._revalue(facts, sequence, event)
+            case CompetitionAdded() | CompetitionChanged() if foldable:
+                facts.note_scores(board, event.competition_id, sequence, recorded_us, event)
+            case ScoringDeclared() | ParticipantsChanged() | RankingModified() | RankingReopened() if foldable:
+                if isinstance(event, ScoringDeclared) or board.rankings[event.ranking_id].scorings:
+                    facts.scored_again[event.ranking_id] = sequence
 
     def _note_expirations(
         self, facts: BlockFacts, block_first: Sequence, events: Items[Event | codec.Undecodable]
@@ -359,6 +415,7 @@ class FoldChecks:
             isinstance(event, CompetitorsStruck | CompetitorsUnstruck)
             or event.competition_id in self.board.struck
             or bool(self.board.expiries)
+            or any(ranking.scorings or ranking.replaced for ranking in self.board.rankings.values())
         )
         facts.due[event.competition_id] = DueReversals(sequence, event, by_lines, caused.count, caused.sum)
 

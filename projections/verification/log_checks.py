@@ -24,6 +24,7 @@ from engine.domain.events import (
     PointsAdded,
     PointsExpired,
     PointsReversed,
+    PointsScored,
     RankingReopened,
     Recorded,
     Revaluation,
@@ -31,14 +32,24 @@ from engine.domain.events import (
 from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
 from engine.domain.lines import part_of, rule_of
 from engine.domain.marks import mark_after
-from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.rescoring import GivenLines, given_amounts, scored_lines
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
 from engine.log import digest, reading
+from engine.log.codec import Topic
+from projections.board.board import Competition, Ranking
 from projections.board.expiring import expiring_intervals
 from projections.board.results import Results, note_given
 from projections.tables.dated import took_place_between
 from projections.verification.block_checks import Blocks
 from projections.verification.findings import Finding
-from projections.verification.fold_checks import BlockFacts, DueReversals, ExpiredInBlock, FoldChecks, with_totals
+from projections.verification.fold_checks import (
+    BlockFacts,
+    DueReversals,
+    ExpiredInBlock,
+    FoldChecks,
+    ScoresInBlock,
+    with_totals,
+)
 
 UNREVERSED_MAX: Final = 10
 """Events that are named in one difference."""
@@ -79,6 +90,12 @@ class LogChecks:
                     yield finding
         if facts.expirations:
             async for finding in self._expired(facts.expirations):
+                yield finding
+        for competition_id, scores in facts.scores.items():
+            async for finding in self._scored(competition_id, scores):
+                yield finding
+        for ranking_id, sequence in facts.scored_again.items():
+            async for finding in self._scored_again(ranking_id, sequence):
                 yield finding
 
     @property
@@ -152,6 +169,67 @@ class LogChecks:
         if points.competition_id is not None:
             self._folding.folded.count_caused(points.competition_id, event.reverses, points, sign)
 
+    # ── What scorings give ──────────────────────────────────────────────────────────────────────────────
+
+    async def _scored(self, competition_id: CompetitionId, scores: ScoresInBlock) -> AsyncIterator[Finding]:
+        """Compares what scorings have given for a competition with what its result gives by them, and the events of the
+        block that gave it with the rule."""
+        board, given = self._folding.board, GivenLines()
+        competition = board.competitions[competition_id]
+        if not scores.is_new:
+            upto = Sequence(scores.first - 1)
+            async for recorded in reading.points_of(self._connection, self._tournament_id, competition_id, upto):
+                given.take(recorded)
+        for recorded in scores.events:
+            for fault in self._line_faults(recorded, given):
+                yield Finding(recorded.sequence, "event.deltas", fault)
+        for ranking_id, ranking in board.rankings.items():
+            if ranking.closed_at is None and (
+                wrong := _unlike(given, ranking_id, ranking, competition_id, competition)
+            ):
+                yield Finding(scores.first, "event.deltas", wrong)
+
+    async def _scored_again(self, ranking_id: RankingId, sequence: Sequence) -> AsyncIterator[Finding]:
+        """As `_scored`, for all competitions in a ranking whose scorings or participants have changed."""
+        board, given, of = self._folding.board, GivenLines(), self._tournament_id
+        for topic in (Topic.SCORED, Topic.REVERSED):
+            async for events in reading.all_with_topic(self._connected, of, topic, _BEGINNING, self._blocks.sequence):
+                for recorded in events:
+                    given.take(recorded)
+        for competition_id, competition in board.competitions.items():
+            wrong = _unlike(given, ranking_id, board.rankings[ranking_id], competition_id, competition)
+            if wrong is not None:
+                yield Finding(sequence, "event.deltas", wrong)
+
+    def _line_faults(self, recorded: Recorded, given: GivenLines) -> Iterator[str]:
+        """Compares the lines that an event gives or takes back with those that count by the rule. `given`: what was
+        given before it, which takes the event."""
+        event, now = recorded.event, self._now
+        if not isinstance(event, PointsScored | PointsReversed) or event.competition_id is None:
+            return
+        rule, before = rule_of(self._folding.board, event.ranking_id), given.of(event.ranking_id, event.competition_id)
+        if isinstance(event, PointsScored):
+            first = (None, None) if before is None else (before.first, before.since)
+            if (event.instead_of, event.since) != first:
+                yield f"are given instead of event {event.instead_of} of {event.since}, not {first[0]} of {first[1]}"
+            counting = part_of(event, rule.of(recorded, now))
+            if counting.deltas != event.deltas or with_totals(counting) != with_totals(event):
+                yield "are not those of its lines that count"
+        else:
+            lines = {} if before is None else before.lines
+            its = {one: lines[one] for one in event.replaced if one in lines and lines[one].sequence == event.reverses}
+            earlier = rule.replacing({event.reverses: event.replaced}, replaced=False)
+            since = _ANY_TIME if before is None else before.since
+            counted = [
+                Delta(*one, -line.amount)
+                for one, line in its.items()
+                if earlier.counts(event.reverses, since, event.competition_id, *one, now)
+            ]
+            sums = tuple([one for one in counted if (one.unity_id, one.competitor_id) not in with_totals(event)])
+            if len(its) < len(event.replaced) or sums != event.deltas or len(sums) + len(event.totals) != len(counted):
+                yield f"do not take back the lines that it replaces of event {event.reverses}"
+        given.take(recorded)
+
     # ── Totals of results ───────────────────────────────────────────────────────────────────────────────
 
     async def _results_of(self, ranking_id: RankingId) -> Results:
@@ -166,7 +244,7 @@ class LogChecks:
         return kept[ranking_id]
 
     def _total_faults(
-        self, sequence: Sequence, event: PointsReversed | PointsExpired, results: Results
+        self, sequence: Sequence, event: PointsScored | PointsReversed | PointsExpired, results: Results
     ) -> Iterator[Finding]:
         """Compares the totals that an event names with the totals of the results."""
         rule = rule_of(self._folding.board, event.ranking_id)
@@ -253,6 +331,22 @@ class LogChecks:
 
     def _connected(self) -> AbstractAsyncContextManager[Connection]:
         return nullcontext(self._connection)
+
+
+def _unlike(
+    given: GivenLines, ranking_id: RankingId, ranking: Ranking, competition_id: CompetitionId, competition: Competition
+) -> str | None:
+    """How what was given for a competition differs from what its result gives."""
+    found, expected = given_amounts(given.of(ranking_id, competition_id)), scored_lines(ranking, competition)
+    if found == expected:
+        return None
+    differing = sorted(one for one in found.keys() | expected.keys() if found.get(one) != expected.get(one))
+    (competitor_id, unity_id), more = differing[0], len(differing) - 1
+    line = f"{found.get(differing[0])} to competitor {competitor_id} in unity {unity_id}"
+    return (
+        f"of ranking {ranking_id} give {line} for competition {competition_id}, whose result gives "
+        f"{expected.get(differing[0])}" + (f"; and {more} more" if more else "")
+    )
 
 
 def _is_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:

@@ -35,6 +35,7 @@ from projections.board.board import Board, Revisions, fold, what_counts
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
+from projections.board.results import Last
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.sums import read_sums
@@ -332,8 +333,9 @@ def test_the_worlds_clock_shows_the_results_that_had_taken_place(history: list[E
             if (ranking_id, u, c) in expected:
                 assert board.rankings[ranking_id].unities[u].notation.shown(total) == expected[ranking_id, u, c]
         drop_totals(board, ranking_id, board.rankings[ranking_id].special)
+        last = Last()
         for recorded in run:
-            add_special(board.rankings[ranking_id], rule_of(board, ranking_id), recorded, on, clock)
+            add_special(board.rankings[ranking_id], rule_of(board, ranking_id), last, recorded, on, clock)
     assert {key: shown_on(board, key) for key in expected} == expected
 
 
@@ -387,8 +389,9 @@ def test_what_if_counts_the_results_that_are_left(history: list[Event], data: st
         model.take(recorded)
     for ranking_id in board.rankings:
         drop_totals(board, ranking_id, board.rankings[ranking_id].special)
+        last = Last()
         for recorded in left:
-            add_special(board.rankings[ranking_id], rule_of(board, ranking_id), recorded, BEGIN)
+            add_special(board.rankings[ranking_id], rule_of(board, ranking_id), last, recorded, BEGIN)
     for key in of_results(board):
         assert shown_on(board, key) == model.total(key)
 

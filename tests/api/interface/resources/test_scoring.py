@@ -1,0 +1,146 @@
+"""Results become points: what scorings give, and what corrections change, over HTTP."""
+
+import json
+from typing import Any, Final
+
+from engine.database.pool import Database
+from tests.projections.verified import verified
+from tests.service import Answer, Client, Season, create_ranking, deltas, listed, register, totals
+
+OUTCOMES: Final = {"win": 3, "draw": 1, "loss": 0}
+
+
+class League:
+    """A ranking of three teams, with points, wins and goals by results."""
+
+    def __init__(self, client: Client, ids: list[int], ranking: Any) -> None:
+        self.client, self.ids, self.ranking_id = client, ids, ranking["id"]
+        self.path = f"rankings/{self.ranking_id}"
+        self.points = ranking["unities"][0]["id"]
+
+    async def score(self, *awards: dict[str, Any], **options: Any) -> Answer:
+        usual = ({"unity": self.points, "from": "outcome", "table": OUTCOMES},)
+        scorings = [{"awards": awards or usual} | options] if awards != (None,) else []
+        answer = await self.client.put(f"{self.path}/scoring.json", {"scorings": json.dumps(scorings)})
+        assert answer.status == 200, answer.body
+        return answer
+
+    async def play(self, a: int, b: int, result: str, **fields: object) -> int:
+        form = {"group_id": 1, "participants": listed([a, b]), "result": result} | fields
+        answer = await self.client.post("competitions.json", form)
+        assert answer.status == 200, answer.body
+        return int(answer.json["competition"]["id"])
+
+    async def correct(self, match: int, **fields: object) -> Answer:
+        return await self.client.put(f"competitions/{match}.json", fields)
+
+    async def table(self, query: str = "") -> dict[int, int]:
+        return totals(await self.client.get(f"{self.path}/standings.json{query}"))
+
+
+async def league_of(client: Client) -> League:
+    ids = await register(client, "Ajax", "Bari", "Celtic")
+    return League(client, ids, await create_ranking(client, ids, name="League"))
+
+
+async def test_a_result_gives_points_and_its_correction_changes_them(season: Season, database: Database) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1")
+    await league.play(b, c, "0:0")
+    assert await league.table() == {a: 3, b: 1, c: 1}
+    await league.correct(match, result="2:2")
+    assert await league.table() == {a: 1, b: 2, c: 1}
+    await league.correct(match, result="2:1")
+    assert await league.table() == {a: 3, b: 1, c: 1}
+    await league.correct(match, result="")
+    assert await league.table() == {a: 0, b: 1, c: 1}
+    assert not (await verified(database)).differences
+
+
+async def test_a_result_corrected_while_its_competition_is_voided_or_struck_counts_when_it_counts_again(
+    season: Season, database: Database
+) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1")
+    await season.client.put(f"competitions/{match}/void.json")
+    assert await league.table() == {a: 0, b: 0, c: 0}
+    await league.correct(match, result="1:2")
+    assert await league.table() == {a: 0, b: 0, c: 0}
+    await season.client.put(f"competitions/{match}/unvoid.json")
+    assert await league.table() == {a: 0, b: 3, c: 0}
+    await season.client.put(f"competitions/{match}/strike.json", {"competitors": b})
+    await league.correct(match, result="1:1")
+    assert await league.table() == {a: 1, b: 0, c: 0}
+    await season.client.put(f"competitions/{match}/unstrike.json", {"competitors": b})
+    assert await league.table() == {a: 1, b: 1, c: 0}
+    assert not (await verified(database)).differences
+
+
+async def test_a_closed_ranking_keeps_its_points_and_is_scored_when_it_is_reopened(
+    season: Season, database: Database
+) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1")
+    await season.client.put(f"{league.path}/close.json")
+    refused = await league.correct(match, result="1:2")
+    assert refused.status == 409
+    assert str(league.ranking_id) in refused.json["message"]
+    await league.play(b, c, "1:0")
+    assert await league.table() == {a: 3, b: 0, c: 0}
+    listed_ones = (await season.client.get(f"{league.path}/scoring.json")).json["scoring"]["unscored"]
+    assert len(listed_ones) == 1
+    await season.client.put(f"{league.path}/reopen.json")
+    assert await league.table() == {a: 3, b: 3, c: 0}
+    assert not (await verified(database)).differences
+
+
+async def test_a_declared_scoring_scores_earlier_results_and_its_removal_takes_the_points_back(
+    season: Season, database: Database
+) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    match = await league.play(a, b, "2:1")
+    await season.client.put(
+        f"{league.path}/add.json", {"participants_delta": deltas((a, league.points, 2)), "competition_id": match}
+    )
+    await league.play(b, c, "abandoned")
+    await league.score()
+    assert await league.table() == {a: 5, b: 0, c: 0}
+    (unscored,) = (await season.client.get(f"{league.path}/scoring.json")).json["scoring"]["unscored"]
+    assert "Forms that count" in unscored["why"]
+    await league.score({"unity": league.points, "from": "for", "factor": 1})
+    assert await league.table() == {a: 4, b: 1, c: 0}
+    await season.client.put(f"{league.path}/scoring.json", {"scorings": "[]"})
+    assert await league.table() == {a: 2, b: 0, c: 0}
+    assert not (await verified(database)).differences
+
+
+async def test_a_correction_counts_when_its_match_was_first_recorded(season: Season, database: Database) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1")
+    first = (await season.client.get(f"{league.path}/standings.json")).headers["Date"]
+    assert first
+    await league.play(b, c, "1:0")
+    await league.correct(match, result="1:2")
+    assert await league.table() == {a: 0, b: 6, c: 0}
+    assert not (await verified(database)).differences
+
+
+async def test_points_of_a_scoring_are_not_undone_alone(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, _ = league.ids
+    await league.score()
+    await league.play(a, b, "2:1")
+    history = (await season.client.get(f"{league.path}/history.json")).json["history"]
+    sequence = history[-1]["sequence"]
+    refused = await season.client.put(f"{league.path}/reverse.json", {"sequence": sequence})
+    assert refused.status == 409
+    assert "correct that result" in refused.json["message"]
