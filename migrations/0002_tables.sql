@@ -129,6 +129,7 @@ CREATE TABLE unity (
     counts        text NOT NULL DEFAULT 'sum' CHECK (counts IN ('sum', 'best', 'last')),
     lasts         text CHECK (lasts::interval > '0'), -- what views read as an interval must be one in every row
     expires_on    text CHECK (expires_on IN ('minute', 'day', 'week')),
+    absent        text CHECK (absent IN ('none')),
     version       bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id)
 );
@@ -138,6 +139,7 @@ COMMENT ON COLUMN unity.time IS 'People see totals as times; the unit is seconds
 COMMENT ON COLUMN unity.counts IS 'What a total is: the sum of deltas, the best result or the last.';
 COMMENT ON COLUMN unity.lasts IS 'The age at which its points expire, as a duration of ISO 8601; NULL: they do not.';
 COMMENT ON COLUMN unity.expires_on IS 'They expire at the next boundary of this, in UTC. Those of a week are on Monday.';
+COMMENT ON COLUMN unity.absent IS 'The total of a competitor without points that count: none. NULL: 0.';
 COMMENT ON COLUMN unity.version IS 'How many events have shaped its standing, counted from its creation as 1.';
 
 CREATE TABLE total (
@@ -149,7 +151,7 @@ CREATE TABLE total (
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE total IS 'Sum of the deltas of one competitor in one unity, including competitors that left the ranking.';
 COMMENT ON COLUMN total.total IS
-    'In a unity that counts results, the result + 2^53 where higher is better, and - 2^53 where lower is; 0: none.';
+    'In a unity with an absent total, the total + 2^53 where higher is better, and - 2^53 where lower is; 0: none.';
 
 CREATE TABLE publication (
     tournament_id bigint PRIMARY KEY,
@@ -202,15 +204,15 @@ CREATE TABLE snapshot_part (
 COMMENT ON TABLE snapshot_part IS 'The parts 1, 2, 3 … of boards that are too large for one.';
 
 -- ── For people with SQL ─────────────────────────────────────────────────────────────────────────────────
-CREATE FUNCTION shown_total(p_total bigint, p_counts text, p_sort text) RETURNS bigint
+CREATE FUNCTION shown_total(p_total bigint, p_counts text, p_absent text, p_sort text) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
-        WHEN p_counts = 'sum' THEN p_total
+        WHEN p_counts = 'sum' AND p_absent IS NULL THEN p_total
         ELSE nullif(p_total, 0) - CASE p_sort WHEN 'DESC' THEN 9007199254740992 ELSE -9007199254740992 END
     END
 $$;
 COMMENT ON FUNCTION shown_total IS
-    'What people see of a total as the table has it, in a unity that counts and sorts so. NULL: there is no result.';
+    'What people see of a total as the table has it, in a unity with these options. NULL: there is none.';
 
 -- A line per competitor of a ranking and unity. Position is 1 + the number of strictly better totals; rank() counts
 -- exactly that, once "better" is turned into "smaller".
@@ -224,7 +226,7 @@ SELECT
         ORDER BY CASE u.sort WHEN 'DESC' THEN -coalesce(s.total, 0) ELSE coalesce(s.total, 0) END
     ) AS position,
     c.name AS competitor,
-    shown_total(coalesce(s.total, 0), u.counts, u.sort) AS total,
+    shown_total(coalesce(s.total, 0), u.counts, u.absent, u.sort) AS total,
     u.version,
     u.tournament_id,
     u.ranking_id,

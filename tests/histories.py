@@ -23,7 +23,9 @@ from engine.domain.counting import Known, LacksResults
 from engine.domain.errors import Refusal
 from engine.domain.events import Criterion, Delta, Event, Recorded, Result, Scored, Total
 from engine.domain.judging import decide
+from engine.domain.lines import rule_of
 from engine.domain.notation import DECIMALS_MAX
+from engine.domain.options import UnityOptions, as_main_unity
 from engine.domain.presentation import LANGUAGES
 from engine.domain.state import State
 from engine.domain.terms import (
@@ -160,6 +162,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         main_unity_decimals=decimals,
         main_unity_time=time_units,
         main_unity_counts=st.sampled_from(Counts),
+        main_unity_absent=st.sampled_from([None, "none"]),
     ),
     events.RankingModified: st.builds(
         events.RankingModified,
@@ -185,6 +188,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         decimals=decimals,
         time=time_units,
         counts=st.sampled_from(Counts),
+        absent=st.sampled_from([None, "none"]),
     ),
     events.UnityChanged: st.builds(
         events.UnityChanged,
@@ -688,22 +692,26 @@ def decided(board: Board, command: Command, history: list[Event]) -> tuple[Event
             for n, event in enumerate(history, start=2):
                 recorded = Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event)
                 note_given(its, board.rankings[ranking_id].unities, ranking_id, recorded)
+                counting = [line.delta for line in rule_of(board, ranking_id).of(recorded) if line.is_result]
+                its.leave_out(recorded.sequence, counting.__contains__)
         return decide(board, command, Known(results=results))
 
 
 def _add_unity_of_results(draw: _Draw, board: Board, next_id: _NextId) -> Command:
-    return msgspec.structs.replace(
-        _add_unity(draw, board, next_id), counts=draw(st.sampled_from(["best", "last"]).map(Counts))
-    )
+    return msgspec.structs.replace(_add_unity(draw, board, next_id), **draw(_of_results))
 
 
 def _create_ranking_of_results(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     created = _create_ranking(draw, board, next_id)
-    return msgspec.structs.replace(created, main_unity_counts=draw(st.sampled_from(Counts)))
+    return msgspec.structs.replace(created, **as_main_unity(UnityOptions(**draw(st.one_of(st.just({}), _of_results)))))
+
+
+_of_results: Final = st.sampled_from([{"counts": Counts.BEST}, {"counts": Counts.LAST}, {"absent": "none"}])
 
 
 def result_histories() -> st.SearchStrategy[list[Event]]:
-    """Histories in which unities count sums, best and last results, which are given, voided, struck and undone."""
+    """Histories in which unities count sums, with and without one of nothing, best and last results, which are given,
+    voided, struck and undone."""
     others = _void_competition, _unvoid_competition, _strike_competitors, _unstrike_competitors
     made = _add_unity_of_results, _create_ranking_of_results, _add_competition, _change_competition
     lists = _change_participants, _add_points_to_rankings, _declare_classification

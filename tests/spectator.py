@@ -123,6 +123,8 @@ class Spectator:
         before = self._results.get(line)
         if unity["counts"] == "last" or before is None:
             self._results[line] = result
+        elif unity["counts"] == "sum":
+            self._results[line] = before + result
         else:
             self._results[line] = max(before, result) if unity["sort"] == "DESC" else min(before, result)
 
@@ -137,7 +139,7 @@ class Spectator:
 
     def _lines(self, ranking_id: int, unity_id: int, unity: dict[str, str]) -> Lines:
         sign, listed = -1 if unity["sort"] == "DESC" else 1, self._lists[ranking_id]
-        if unity["counts"] != "sum":
+        if unity["counts"] != "sum" or unity["absent"]:
             known = {one: self._results.get((unity_id, one)) for one in listed}
             order = sorted(known.items(), key=lambda line: (line[1] is None, sign * (line[1] or 0)))
             with_total = [total for _, total in order if total is not None]
@@ -150,7 +152,7 @@ class Spectator:
         ]
 
 
-_UNITY: Final = {"name": "", "sort": "DESC", "counts": "sum"}
+_UNITY: Final = {"name": "", "sort": "DESC", "counts": "sum", "absent": None}
 """What is known of a unity, and the defaults, which events leave out."""
 
 

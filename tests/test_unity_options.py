@@ -31,7 +31,9 @@ from projections.live.nested_sets import Bounds
 from projections.tables import columns
 from tallybook_client import Client, shapes
 
-GIVEN: Final = UnityOptions(decimals=1, time="ms", counts=Counts.BEST, lasts="P1D", expires_on=ExpiresOn.DAY)
+GIVEN: Final = UnityOptions(
+    decimals=1, time="ms", counts=Counts.BEST, lasts="P1D", expires_on=ExpiresOn.DAY, absent="none"
+)
 """Each option has another value than its default. (The judge would refuse some of them together.)"""
 RANKING: Final = RankingId(1)
 MAIN, OTHER = UnityId(1), UnityId(2)

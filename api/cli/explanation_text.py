@@ -139,10 +139,10 @@ class ExplanationText:
         beaten = sum(step.total_before == step.total for step in results)
         of_which = f", {beaten:,} of which did not improve the total" if self._unity.counts is Counts.BEST else ""
         counted = [
-            f"{_times(len(results), 'result')}{of_which}"
-            if written.results is not None
-            else f"{_times(told.deltas, 'change')} of the total ({written.text(told.gained)} gained, "
-            f"{written.text(-told.lost)} lost, {signed(written, told.gained + told.lost)} in all)",
+            f"{_times(told.deltas, 'change')} of the total ({written.text(told.gained)} gained, "
+            f"{written.text(-told.lost)} lost, {signed(written, told.gained + told.lost)} in all)"
+            if self._unity.counts is Counts.SUM
+            else f"{_times(len(results), 'result')}{of_which}",
             f"passed someone {_times(told.passed, 'time')}, was passed {_times(told.was_passed, 'time')}",
         ]
         if left_out := sum(step.overtakings_left_out for step in explanation.steps):

@@ -57,6 +57,14 @@ UNITY_OPTIONS: Final = (
         "they expire at the next boundary of this unit, in UTC; a week begins on Monday; required with lasts",
         "They expire at the next boundary of this unit, in UTC; a week begins on Monday.",
     ),
+    UnityOption(
+        "absent",
+        one_of("none"),
+        "where a total is a sum, none: a competitor without points that count has no total, and stands behind all "
+        "others; it cannot be changed, and neither can the sort of the unity; absent: the total is 0",
+        "A competitor without points that count has no total (none) instead of 0, and stands behind all others. It "
+        "never changes.",
+    ),
 )
 UNITY_FIELDS: Final[Fields] = tuple([Field(option.name, option.type, option.about) for option in UNITY_OPTIONS])
 MAIN_UNITY_FIELDS: Final[Fields] = tuple(

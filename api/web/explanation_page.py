@@ -12,7 +12,7 @@ from api.interface.direction import isolated
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
 from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation, Together, together
@@ -98,7 +98,7 @@ def _summary(words: Words, steps: Items[ExplanationStep], told: Together, unity:
     notation, first, last = unity.notation, steps[0].position_before, steps[-1].position_after
     times, was_passed = words.counted("times", told.passed), words.counted("times", told.was_passed)
     said = [words("passed_times", passed=times, was_passed=was_passed)]
-    if notation.results is None:
+    if unity.counts is Counts.SUM:
         sums = {"gained": words.signed(told.gained, notation), "lost": words.number(told.lost, notation)}
         said.insert(0, words.counted("changes", told.deltas, **sums))
     if first is not None and last is not None:

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from asyncpg import Connection
+from msgspec import UNSET
 
 from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, lines_of, points_of
 from engine.domain.events import MAKING_UNITIES, Delta, Total, changed_by
@@ -60,11 +61,12 @@ class TotalsWindow:
             self._totals[key] += line.amount
             return ChangedLine(competitor_id, unity_id, line.amount, self._totals[key])
         counts, sort = self._of_results[unity_id]
-        if isinstance(line, Total):
-            self._totals[key] = mark_of(line.total, sort)
-            return ChangedLine(competitor_id, unity_id, None, line.total)
-        mark = self._totals[key] = mark_after(self._totals[key], line.amount, counts, sort)
-        return ChangedLine(competitor_id, unity_id, None, result_of(mark, sort), line.amount)
+        before, given = self._totals[key], None if isinstance(line, Total) else line.amount
+        mark = mark_of(line.total, sort) if isinstance(line, Total) else mark_after(before, line.amount, counts, sort)
+        self._totals[key], total = mark, result_of(mark, sort)
+        if counts is Counts.SUM:
+            return ChangedLine(competitor_id, unity_id, (total or 0) - (result_of(before, sort) or 0), total)
+        return ChangedLine(competitor_id, unity_id, None, total, UNSET if given is None else given)
 
 
 class Windows:
@@ -123,7 +125,7 @@ def _note_results(stored: Stored, of_results: dict[UnityId, OfResults]) -> bool:
     """Whether the event gives or reverses results. If it makes a unity that counts them, adds that to `of_results`."""
     if stored.kind in MAKING_UNITIES:
         made = codec.decode(stored.kind, stored.body).made_unity
-        if made is not None and made.options.counts is not Counts.SUM:
+        if made is not None and made.options.counts_results:
             of_results[made.unity_id] = made.options.counts, made.sort
         return False
     points = points_of(stored)

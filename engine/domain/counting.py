@@ -198,12 +198,15 @@ def total_of_results(
     now: datetime | None,
     given_back: Iterable[ResultLine] = (),
 ) -> int | None:
-    """The total of a competitor in a unity that counts results: the first that counts by the rule at `now`. None: none
-    does."""
+    """The total of a competitor in a unity that counts results: the first of those that count by the rule at `now`, or
+    their sum. None: none does."""
+    total = None
     for one in results.of(unity_id, competitor_id, given_back):
         if rule.counts(one.sequence, one.recorded_at, one.competition_id, competitor_id, unity_id, now):
-            return one.result
-    return None
+            total = (total or 0) + one.result
+            if not results.adds_up(unity_id):
+                break
+    return total
 
 
 def totals_of(results: Iterable[Delta], totals: TotalsOfResults) -> tuple[Total, ...]:

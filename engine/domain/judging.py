@@ -63,6 +63,7 @@ from engine.domain.terms import (
     RESULT_MAX,
     UNITIES_MAX,
     CompetitionId,
+    Counts,
     RankingId,
     Sequence,
     Sort,
@@ -275,7 +276,8 @@ def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Faul
         if delta.unity_id not in ranking.unities:
             faults.append(Fault("participants_delta", f"unity {delta.unity_id} is not in this ranking"))
         if not -DELTA_MAX <= delta.amount <= DELTA_MAX:
-            most = RESULT_MAX if delta.unity_id in ranking.of_results else DELTA_MAX
+            unity = ranking.unities.get(delta.unity_id)
+            most = DELTA_MAX if unity is None or unity.counts is Counts.SUM else RESULT_MAX
             if not -most <= delta.amount <= most:
                 faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{most}"))
     return faults
@@ -537,7 +539,9 @@ def _change_unity(state: State, command: commands.ChangeUnity) -> Event:
         *taken_faults("name", command.name, ranking, command.unity_id),
     ]
     if command.sort is not UNSET and command.unity_id in ranking.of_results:
-        faults.append(Fault("sort", "cannot be changed in a unity that counts results"))
+        is_sum = ranking.unities[command.unity_id].counts is Counts.SUM
+        why = "has no totals for absent competitors" if is_sum else "counts results"
+        faults.append(Fault("sort", f"cannot be changed in a unity that {why}"))
     refuse_if_any(faults)
     return events.UnityChanged(
         ranking_id=command.ranking_id,
@@ -553,13 +557,14 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
         raise unacceptable([Fault("criteria", f"must be at most {CRITERIA_MAX}")])
     faults = []
     for number, criterion in enumerate(command.criteria):
-        if criterion.unity_id not in ranking.unities:
+        unity = ranking.unities.get(criterion.unity_id)
+        if unity is None:
             faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
         if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
             faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
         if criterion.first and (criterion.best is not None or criterion.among is not None):
             faults.append(Fault(f"criteria[{number}].first", "must be sent without best and among"))
-        if criterion.unity_id in ranking.of_results:
+        if unity is not None and unity.counts is not Counts.SUM:
             faults += [
                 Fault(f"criteria[{number}].{name}", "is only for unities that count sums")
                 for name in ("best", "among")

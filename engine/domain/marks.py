@@ -1,8 +1,8 @@
-"""Marks: the stored form of totals in a unity that counts results.
+"""Marks: the stored form of totals in a unity that counts results: the best one, the last one, or their sum.
 
-Pure. A competitor without a counting result has no total, and stands behind all others. So a mark is the result shifted
+Pure. A competitor without a counting result has no total, and stands behind all others. So a mark is the total shifted
 past 0 to the better side, and 0 means no total. Marks are compared, sorted and stored like sums. Answers convert them
-to results.
+to totals. A sum stays within the shift for 2²² lines of DELTA_MAX.
 """
 
 from typing import Final
@@ -28,6 +28,8 @@ def result_of(mark: int, sort: Sort) -> int | None:
 
 def mark_after(before: int, result: int, counts: Counts, sort: Sort) -> int:
     """The mark of a competitor after a new result; `before`: the mark until then."""
+    if counts is Counts.SUM and before:
+        return before + result
     mark = result + BEYOND if sort is Sort.DESC else result - BEYOND
     if counts is Counts.LAST or before == 0:
         return mark

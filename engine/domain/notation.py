@@ -9,6 +9,7 @@ import re
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.domain.marks import mark_of, result_of
 from engine.domain.terms import Sort
@@ -36,6 +37,15 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
     def shown(self, total: int) -> int | None:
         """The total to show for a stored one; None: there is none, because no result counts."""
         return total if self.results is None else result_of(total, self.results)
+
+    @property
+    def of_points(self) -> "Notation":
+        """The notation of points rather than totals."""
+        return replace(self, results=None)
+
+    def change(self, before: int, after: int) -> int:
+        """The difference of two stored totals; a missing one is like 0."""
+        return (self.shown(after) or 0) - (self.shown(before) or 0)
 
     def kept(self, total: int | None) -> int:
         """The stored form of a shown total."""

@@ -5,7 +5,7 @@ Pure. Whatever has the options of a unity inherits `UnityOptions`, and whatever 
 have a new option as soon as it is here.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
@@ -15,12 +15,15 @@ from engine.domain.notation import DECIMALS_MAX, Notation, TimeUnit
 from engine.domain.terms import Counts, Sort
 
 Decimals = Annotated[int, Meta(ge=0, le=DECIMALS_MAX)]
+Absent = Literal["none"]
+"""What somebody has of whom no line of points counts: no total."""
 Lasts = Annotated[str, Meta(pattern=rf"^(?:{LASTS_PATTERN})\Z")]
 
 
 class UnityOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`decimals`, `time`: how its totals are shown to people. `counts`: what a total is. `lasts`, `expires_on`: when
-    its points expire; None: they do not. A new option is the last, and has a default.
+    its points expire; None: they do not. `absent`: the total of competitors without points that count, where it is the
+    sum; None: 0. A new option is the last, and has a default.
 
     The fields of a subclass come first unless they are keyword-only, too.
     """
@@ -30,6 +33,12 @@ class UnityOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     counts: Counts = Counts.SUM
     lasts: Lasts | None = None
     expires_on: ExpiresOn | None = None
+    absent: Absent | None = None
+
+    @property
+    def counts_results(self) -> bool:
+        """Whether its lines are results: a competitor without one has no total."""
+        return self.counts is not Counts.SUM or self.absent is not None
 
 
 class MainUnityOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -40,6 +49,7 @@ class MainUnityOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     main_unity_counts: Counts = Counts.SUM
     main_unity_lasts: Lasts | None = None
     main_unity_expires_on: ExpiresOn | None = None
+    main_unity_absent: Absent | None = None
 
 
 OPTIONS: Final = UnityOptions.__struct_fields__
@@ -64,7 +74,11 @@ def as_main_unity(unity: UnityOptions) -> dict[str, Any]:
 
 def option_faults(unity: UnityOptions, prefix: str = "") -> list[Fault]:
     """What is wrong with the options. `prefix`: what their names begin with in the request."""
-    return [*_notation_faults(prefix, unity), *_lasts_faults(prefix, unity)]
+    faults = [*_notation_faults(prefix, unity), *_lasts_faults(prefix, unity)]
+    if unity.absent is not None and unity.counts is not Counts.SUM:
+        about = f"must not be sent with {prefix}counts {unity.counts}: without a result, there is no total anyway"
+        faults.append(Fault(f"{prefix}absent", about))
+    return faults
 
 
 def _notation_faults(prefix: str, unity: UnityOptions) -> list[Fault]:
@@ -89,7 +103,7 @@ def _lasts_faults(prefix: str, unity: UnityOptions) -> list[Fault]:
 
 def notation_of(unity: UnityOptions, sort: Sort) -> Notation:
     """The notation of a unity with these options."""
-    return Notation(unity.decimals, unity.time, None if unity.counts is Counts.SUM else sort)
+    return Notation(unity.decimals, unity.time, sort if unity.counts_results else None)
 
 
 def expiry_of(unity: UnityOptions) -> Expiry | None:

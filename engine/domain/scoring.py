@@ -10,7 +10,7 @@ won is decided by the word, then by the declared winner, then by the score or th
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, islice
 from typing import Final, Protocol, assert_never, get_args
 
@@ -28,6 +28,7 @@ from engine.domain.terms import (
     SCORING_TABLE_MAX,
     SCORINGS_MAX,
     CompetitorId,
+    Counts,
     UnityId,
     name_fault,
 )
@@ -55,8 +56,6 @@ class ScoredRanking(Protocol):
     def participants(self) -> ParticipantsState: ...
     @property
     def unities(self) -> Mapping[UnityId, UnityState]: ...
-    @property
-    def of_results(self) -> Collection[UnityId]: ...
 
 
 ScoredAmounts = dict[tuple[CompetitorId, UnityId], int]
@@ -154,14 +153,15 @@ def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRank
         places["enrolled"] = _places(scoring, {c: one for c, one in readings.items() if c in enrolled}, ranked=True)
     ours = {c: one for c, one in readings.items() if ranking.participants.row(c) is not None}
     for award in scoring.awards:
-        notation = ranking.unities[award.unity_id].notation
+        unity = ranking.unities[award.unity_id]
         statuses = {_plain(status): _status_amount(award, given, entries) for status, given in award.statuses.items()}
         given = [
-            (c, _amount(scoring, award, one, notation, places[award.among].get(c), statuses)) for c, one in ours.items()
+            (c, _amount(scoring, award, one, unity.notation, places[award.among].get(c), statuses))
+            for c, one in ours.items()
         ]
         if (absent := statuses.get(ABSENT)) is not None and not award.outcomes:
             given += [(c, absent) for c in ranking.participants if c not in ours]
-        most = RESULT_MAX if award.unity_id in ranking.of_results else DELTA_MAX
+        most = DELTA_MAX if unity.counts is Counts.SUM else RESULT_MAX
         for competitor_id, amount in given:
             if amount is not None:
                 key = competitor_id, award.unity_id
@@ -460,7 +460,8 @@ def scoring_faults(ranking: RankingState, scorings: tuple[Scoring, ...]) -> list
         into = Counter(award.unity_id for award in scoring.awards)
         for place, award in enumerate(scoring.awards):
             its = f"{field}.awards[{place}]"
-            if into[award.unity_id] > 1 and award.unity_id in ranking.of_results:
+            unity = ranking.unities.get(award.unity_id)
+            if into[award.unity_id] > 1 and unity is not None and unity.counts is not Counts.SUM:
                 faults.append(Fault(f"{its}.unity", "counts results: only one award can give them"))
             faults += [Fault(f"{its}.{fault.field}", fault.message) for fault in _award_faults(ranking, award)]
     return faults

@@ -12,7 +12,7 @@ from engine.domain.awards import Scoring
 from engine.domain.events import Result
 from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 
 _Id = TypeVar("_Id", bound=int)
 _T_co = TypeVar("_T_co", covariant=True)
@@ -55,12 +55,14 @@ class CompetitionState(Protocol):
 
 
 class UnityState(Protocol):
-    """`expiry` is None if its points do not expire."""
+    """`counts`: what a total is. `expiry` is None if its points do not expire."""
 
     @property
     def name(self) -> str: ...
     @property
     def notation(self) -> Notation: ...
+    @property
+    def counts(self) -> Counts: ...
     @property
     def expiry(self) -> Expiry | None: ...
 
@@ -92,12 +94,14 @@ class ResultLine(NamedTuple):
 
 class ResultsState(Protocol):
     """The results of a ranking, which no state keeps: they are read from the log when they are needed. `of` returns
-    those of a competitor in a unity, with the lines `given_back`. The first one that counts is the total. Results that
-    do not count may be missing."""
+    those of a competitor in a unity, with the lines `given_back`. The first one that counts is the total, unless the
+    unity counts their sum (`adds_up`). Results that do not count may be missing; those given back are."""
 
     def of(
         self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[ResultLine] = ()
     ) -> Iterator[GivenResult]: ...
+
+    def adds_up(self, unity_id: UnityId) -> bool: ...
 
 
 class ParticipantsState(Collection[CompetitorId], Protocol):

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, UnityId
 from projections.board.board import Board, Competition, Ranking
 from projections.board.competition_sums import CompetitionSums, FirstPoints
 from projections.columns.enrolment import Enrolment
@@ -152,7 +152,7 @@ def _sides(
     competition: Competition,
 ) -> tuple[list[Side], int]:
     """The participants, or some if there are more than two, and the number of the rest."""
-    notation = ranking.unities[unity_id].notation
+    unity = ranking.unities[unity_id]
     who: Items[CompetitorId] = competition.participants[:_SIDES_LOOKED_AT_MAX]
     if not who:  # it shows those who got points
         listed = [*islice(ranking.participants, _SIDES_LOOKED_AT_MAX)]
@@ -160,7 +160,7 @@ def _sides(
     number = max(len(competition.participants), len(who))
     gained = {one: sums.sum(unity_id, one, competition_id) for one in who}
     if len(who) > 2:
-        sign = -1 if notation.results is None else ranking.unities[unity_id].better
+        sign = -1 if unity.counts is Counts.SUM else unity.better
         by_points = sorted(who, key=lambda one: (gained[one] is None, sign * (gained[one] or 0)))
         who = by_points[:SIDES_SHOWN]
     result = competition.result
@@ -172,7 +172,7 @@ def _sides(
                 competitor_id=one,
                 name=board.competitors[one].name,
                 won=one == competition.winner_id,
-                gained=None if points is None else notation.shown(points),
+                gained=None if points is None else sums.shown(unity_id, points),
                 performance=result.get(one) if isinstance(result, dict) else None,
             )
         )

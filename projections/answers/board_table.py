@@ -250,7 +250,7 @@ class _Table:
         defended = await self._defended(competitor_ids)
         competitions = await self._competitions(sequence, last)
         gained = await self._gained(last, competitor_ids)
-        ranking = self._ranking
+        ranking, unity = self._ranking, self._ranking.unities[self._unity_id]
         columns = self._columns(ranking, is_defended=defended is not None)
         others: list[Mapping[CompetitorId, int]] = [ranking.unities[one].totals for one in self._others(ranking)]
         others += [] if defended is None else [defended]
@@ -278,7 +278,7 @@ class _Table:
             on=asked.on,
             last=self._taken_place(last),
             competitions=competitions,
-            form_notation=ranking.unities[self._unity_id].notation,
+            form_notation=unity.notation.of_points if unity.counts is Counts.SUM else unity.notation,
             lines=await all_of(lines),
             names=NamesById(self._board),
         )
@@ -393,7 +393,9 @@ class _Table:
         others = [unities[one] for one in self._others(ranking)]
         columns += [TableColumn(unity=one.name, notation=one.notation) for one in others]
         if is_defended:
-            columns.append(TableColumn(unity=unities[first].name, defended=True, notation=unities[first].notation))
+            columns.append(
+                TableColumn(unity=unities[first].name, defended=True, notation=unities[first].notation.of_points)
+            )
         return columns
 
     def _others(self, ranking: Ranking) -> list[UnityId]:
@@ -421,7 +423,7 @@ class _Table:
             losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
             asked = live.tournament_id, board, losses, live.head.sequence, DEFENDED_EVENTS_MAX
             await folds.follow_losses(self._view.past, *asked)
-            return {one: totals[one] - left for one, left in losses.totals.items()}
+            return {one: unity.notation.change(left, totals[one]) for one, left in losses.totals.items()}
 
         try:
             return await read_of_lines(live, ranking_id, read)
@@ -446,7 +448,8 @@ class _Table:
         self, last: _Last | None, competitor_ids: Items[CompetitorId]
     ) -> Mapping[CompetitorId, int | None]:
         sums, unity_id = self._at.sums(self._ranking_id), self._unity_id
-        if not self._asked.form or last is None or sums is None or unity_id in self._ranking.of_results:
+        is_sum = self._ranking.unities[unity_id].counts is Counts.SUM
+        if not self._asked.form or last is None or sums is None or not is_sum:
             return {}
         together = last.together if len(last.together) <= GAINED_TOGETHER_MAX else [last.competition_id]
 

@@ -30,7 +30,7 @@ from engine.domain.events import (
 from engine.domain.marks import mark_after, result_of
 from engine.domain.notation import Notation
 from engine.domain.steps import finished
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Reversal, Sender, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sender, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.classification import Classified, needs_sums
 from projections.board.classified_lines import ClassifiedLines
@@ -214,7 +214,6 @@ class Explainer:
 
     def _after_points(self, recorded: Recorded, event: Points) -> Generator[None, None, ExplanationStep | None]:
         unity = self.unity
-        hers = [d.amount for d in event.deltas if d.unity_id == self._unity_id and d.competitor_id == self._her_id]
         named = {line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id}
         if unity is None or not named:
             fold(self.board, self._revisions, recorded)
@@ -237,7 +236,9 @@ class Explainer:
         total_before = old.get(self._her_id, totals.get(self._her_id, 0))
         overtakings, left_out = yield from self._overtakings(order, old, totals.get(self._her_id, 0), total_before)
         result = self._result(event)
-        if not hers and result is None and before == after and not overtakings:
+        is_sum = unity.counts is Counts.SUM and self._her_id in named
+        gives = [d for d in event.deltas if d.unity_id == self._unity_id and d.competitor_id == self._her_id]
+        if not is_sum and not gives and result is None and before == after and not overtakings:
             return None
         return ExplanationStep(
             sequence=recorded.sequence,
@@ -248,7 +249,7 @@ class Explainer:
             reverses=event.reverses if isinstance(event, PointsReversed) else None,
             reversal=reversal_of(self.board, event),
             reason=event.reason if isinstance(event, PointsAdded) else None,
-            delta=sum(hers) if hers else None,
+            delta=(after.total or 0) - (before.total or 0) if is_sum else None,
             result=result,
             total_before=before.total,
             total=after.total,
@@ -262,7 +263,7 @@ class Explainer:
     def _result(self, event: Points) -> int | None:
         """The best or the last of her results in the event; None: it gave her none in the unity."""
         unity = self.unity
-        if unity is None or not isinstance(event, PointsAdded):
+        if unity is None or unity.counts is Counts.SUM or not isinstance(event, PointsAdded):
             return None
         mark = 0
         for line in event.results:

@@ -34,7 +34,5 @@ class PastTotals:
         unities = {id_: unity for ranking in board.rankings.values() for id_, unity in ranking.unities.items()}
         return TotalsThen(
             totals={key: unities[key[0]].totals.get(key[1]) if key[0] in unities else 0 for key in named},
-            of_results={
-                id_: (unity.counts, unity.sort) for id_, unity in unities.items() if unity.counts is not Counts.SUM
-            },
+            of_results={id_: (unity.counts, unity.sort) for id_, unity in unities.items() if unity.counts_results},
         )

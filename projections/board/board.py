@@ -35,7 +35,7 @@ from engine.domain.lines import Named, declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.options import UnityOptions, expiry_of, notation_of, options_of, options_of_main_unity
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.publication import Publication, PublicationEvent
 from projections.board.results import Results
@@ -538,7 +538,7 @@ def update_of_sums(
             return lambda sums: event.competition_id not in sums.given
         case _:
             made = event.made_unity
-            return None if made is None else lambda sums: sums.declare(made.unity_id, made.options.counts, made.sort)
+            return None if made is None else lambda sums: sums.declare(made)
 
 
 def count_in(
@@ -782,7 +782,7 @@ def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> No
         totals=Totals(ranking.participants),
     )
     note_expiry(board, event.ranking_id, event.unity_id)
-    if event.counts is not Counts.SUM or event.lasts is not None:
+    if event.counts_results or event.lasts is not None:
         board.rankings[event.ranking_id] = msgspec.structs.replace(
             ranking, of_results=counting_results(ranking.unities), special=special(ranking.unities)
         )
@@ -804,12 +804,12 @@ def unity_with(options: UnityOptions, *, number: int, name: str, sort: Sort, ver
 
 def counting_results(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
     """The unities that count results."""
-    return frozenset([unity_id for unity_id, unity in unities.items() if unity.counts is not Counts.SUM])
+    return frozenset([unity_id for unity_id, unity in unities.items() if unity.counts_results])
 
 
 def special(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
     """The unities that count results, or whose points expire."""
-    return frozenset([u for u, unity in unities.items() if unity.counts is not Counts.SUM or unity.expiry is not None])
+    return frozenset([u for u, unity in unities.items() if unity.counts_results or unity.expiry is not None])
 
 
 def note_expiry(board: Board, ranking_id: RankingId, unity_id: UnityId) -> None:

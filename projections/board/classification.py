@@ -67,6 +67,10 @@ class Counted:
     def total(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         return self._unities[unity_id].totals.get(competitor_id)
 
+    def stored(self, unity_id: UnityId, total: int | None) -> int:
+        """The stored form of a total in the unity."""
+        return self._unities[unity_id].notation.kept(total)
+
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums in each competition at the call, including voided ones."""
         assert self._sums is not None
@@ -332,21 +336,24 @@ class _Classifying:
             return counted.total(unity_id, competitor_id)
         competition_ids, given = self._looked_at(unity_id, competitor_id)
         best_first = counted.sort(unity_id) is Sort.DESC
-        in_all, kept = 0, list[int]()
+        in_all, kept, has_any = 0, list[int](), False
         for start in range(0, len(given), _STEP_SUMS):
             some_ids, some = competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS]
             if block is None:
-                kept += [amount for one, amount in zip(some_ids, some, strict=True) if not counted.is_voided(one)]
+                some = [amount for one, amount in zip(some_ids, some, strict=True) if not counted.is_voided(one)]
             else:
                 for one in some_ids:
                     if one not in block.counts:
                         block.counts[one] = self._counts(one, block.tied)
                         yield  # after each competition: it may have thousands of participants
-                kept += [amount for one, amount in zip(some_ids, some, strict=True) if block.counts[one]]
-            in_all += sum(some)
+                some = [amount for one, amount in zip(some_ids, some, strict=True) if block.counts[one]]
+            in_all, has_any = in_all + sum(some), has_any or len(some) > 0
+            kept += some
             kept = [sum(kept)] if criterion.best is None else sorted(kept, reverse=best_first)[: criterion.best]
             yield
-        return sum(kept) + (0 if block else counted.total(unity_id, competitor_id) - in_all)
+        if block is not None:
+            return counted.stored(unity_id, sum(kept) if has_any else None)
+        return counted.total(unity_id, competitor_id) + sum(kept) - in_all
 
     def _looked_at(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums. Raises TooMuchWork."""

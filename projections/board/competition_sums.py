@@ -26,7 +26,7 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, Recorded, origin
+from engine.domain.events import Delta, MadeUnity, Points, Recorded, origin
 from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
@@ -143,8 +143,8 @@ class CompetitionSums:
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
     def count(self, sequence: Sequence, recorded_at: datetime, points: Points) -> None:
-        """Adds the deltas of the event `sequence`, which the ranking has just folded. In a unity that was `declared` to
-        count results, the mark of the best or last result in a competition is kept instead."""
+        """Adds the points of the event `sequence`, which the ranking has just folded. In a unity that was `declared` to
+        count the best or last result, the mark of that in a competition is kept instead."""
         competition_id = points.competition_id
         if points.gives and competition_id is not None and competition_id not in self.given:
             self.given[competition_id] = FirstPoints(sequence, recorded_at)
@@ -157,7 +157,7 @@ class CompetitionSums:
         if isinstance(event, Points):
             self._take_points(recorded, counts)
         elif (made := event.made_unity) is not None and made.ranking_id == counts.rule.ranking_id:
-            self.declare(made.unity_id, made.options.counts, made.sort)
+            self.declare(made)
 
     def _take_points(self, recorded: Recorded, counts: WhatCounts) -> None:
         competition_id: CompetitionId | None = getattr(recorded.event, "competition_id", None)
@@ -184,17 +184,20 @@ class CompetitionSums:
         for is_result, line in lines:
             amount = line.amount
             if is_result:
-                if line.unity_id not in self._of_results:
+                counts, sort = self._of_results.get(line.unity_id, (None, Sort.DESC))
+                if counts is None:
                     continue
-                before = self.sum(line.unity_id, line.competitor_id, competition_id)
-                after = mark_after(before or 0, amount, *self._of_results[line.unity_id])
-                if after == before:
-                    continue
-                amount = after - (before or 0)
+                if counts is not Counts.SUM:
+                    before = self.sum(line.unity_id, line.competitor_id, competition_id)
+                    after = mark_after(before or 0, amount, counts, sort)
+                    if after == before:
+                        continue
+                    amount = after - (before or 0)
             self._add(line.unity_id, line.competitor_id, competition_id, amount)
 
     def _note_reached(self, sequence: Sequence, lines: Iterable[tuple[bool, Delta]]) -> None:
         changes: dict[tuple[UnityId, CompetitorId], int] = {}
+        of_results: set[tuple[UnityId, CompetitorId]] = set()
         for is_result, line in lines:
             if line.unity_id not in self._reached:
                 continue
@@ -202,30 +205,40 @@ class CompetitionSums:
             if not is_result:
                 changes[named] = changes.get(named, 0) + change
                 continue
-            its, reached = self._results.setdefault(named, []), self._reached[line.unity_id]
+            its = self._results.setdefault(named, [])
             place = bisect_right(its, sequence, key=itemgetter(0))  # not always the end: corrections come later
-            later = [(sequence, change, 0), *its[place:]]
-            del its[place:]
-            for one, amount, _ in later:
-                before = its[-1][2] if its else 0
-                its.append((one, amount, mark_after(before, amount, *self._of_results[line.unity_id])))
-                if its[-1][2] != before:
-                    reached[line.competitor_id] = one
+            its.insert(place, (sequence, change, 0))
+            of_results.add(named)
+        self._note_marks(of_results, sequence)
         for (unity_id, competitor_id), change in changes.items():
             if change:
                 of_unity = self._reached[unity_id]
                 of_unity[competitor_id] = max(sequence, of_unity.get(competitor_id, sequence))
 
-    def declare(self, unity_id: UnityId, counts: Counts, sort: Sort) -> None:
+    def _note_marks(self, changed: Iterable[tuple[UnityId, CompetitorId]], since: Sequence) -> None:
+        """Notes the marks of these competitors from this event on, and which event was the last to change each."""
+        for unity_id, competitor_id in changed:
+            its = self._results[unity_id, competitor_id]
+            first = bisect_left(its, since, key=itemgetter(0))
+            before = mark = its[first - 1][2] if first else 0
+            for place in range(first, len(its)):
+                sequence, amount, _ = its[place]
+                mark = mark_after(mark, amount, *self._of_results[unity_id])
+                its[place] = sequence, amount, mark
+                if place + 1 == len(its) or its[place + 1][0] != sequence:
+                    if mark != before:
+                        self._reached[unity_id][competitor_id] = sequence
+                    before = mark
+
+    def declare(self, made: MadeUnity) -> None:
         """The ranking has this unity."""
-        if counts is not Counts.SUM:
-            self._of_results[unity_id] = counts, sort
+        if made.options.counts_results:
+            self._of_results[made.unity_id] = made.options.counts, made.sort
 
     def shown(self, unity_id: UnityId, amount: int) -> int:
         """The shown form of a stored sum."""
-        if unity_id not in self._of_results:
-            return amount
-        return result_of(amount, self._of_results[unity_id][1]) or 0
+        counts, sort = self._of_results.get(unity_id, (Counts.SUM, Sort.DESC))
+        return amount if counts is Counts.SUM else result_of(amount, sort) or 0
 
     def _add(self, unity_id: UnityId, competitor_id: CompetitorId, competition_id: CompetitionId, amount: int) -> None:
         of_unity = self._pairs.setdefault(unity_id, {})

@@ -18,7 +18,7 @@ from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
 from engine.domain.lines import Named
 from engine.domain.options import UnityOptions, options_of
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import (
     Board,
     Competition,
@@ -223,7 +223,7 @@ def _take_unity(run: _Unity, board: Board) -> None:
         version=run.version,
         totals=Totals(ranking.participants),
     )
-    if run.counts is not Counts.SUM or run.lasts is not None:
+    if run.counts_results or run.lasts is not None:
         ranking_id = next(reversed(board.rankings))
         board.rankings[ranking_id] = msgspec.structs.replace(
             ranking, of_results=counting_results(ranking.unities), special=special(ranking.unities)

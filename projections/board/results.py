@@ -106,6 +106,10 @@ class Results:
         """Bytes in memory, estimated."""
         return len(self._numbers) * _COMPETITOR_BYTES + self._count * _RESULT_BYTES
 
+    def adds_up(self, unity_id: UnityId) -> bool:
+        """Whether the total is the sum of the results."""
+        return self._counts.get(unity_id) is Counts.SUM
+
     def note(
         self,
         unities: CountingUnities,
@@ -216,9 +220,15 @@ class PassingResults:
         self._counts, self._sort = counts, sort
         self._heap: list[tuple[tuple[int, int], int, int]] = []  # a heap: precedence, number, mark
         self._gone: set[int] = set()
+        self._added: dict[int, int] = {}  # of a sum, the counting results by number
+        self._sum = 0
 
     def come(self, number: int, order: int, result: int) -> None:
         """`order`: its place in the order of the log."""
+        if self._counts is Counts.SUM:
+            self._added[number] = result
+            self._sum += result
+            return
         mark = mark_of(result, self._sort)
         first = (
             (-order, -number) if self._counts is Counts.LAST else (-mark if self._sort is Sort.DESC else mark, number)
@@ -226,10 +236,15 @@ class PassingResults:
         heappush(self._heap, (first, number, mark))
 
     def go(self, number: int) -> None:
-        self._gone.add(number)
+        if self._counts is Counts.SUM:
+            self._sum -= self._added.pop(number)
+        else:
+            self._gone.add(number)
 
     def mark(self) -> int:
         """The mark of the total."""
+        if self._counts is Counts.SUM:
+            return mark_of(self._sum if self._added else None, self._sort)
         while self._heap and self._heap[0][1] in self._gone:
             self._gone.remove(heappop(self._heap)[1])
         return self._heap[0][2] if self._heap else 0

@@ -23,7 +23,7 @@ from engine.domain.events import (
     Recorded,
     changed_by,
 )
-from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Reversal, Sequence, UnityId
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
 from projections.board.order import OrderedLines
 from projections.past.effects import Effects
@@ -43,9 +43,9 @@ def reversal_of(board: Board, event: Points) -> Reversal | None:
 
 
 class DeltaLine(Struct, frozen=True, gc=False):
-    """One line of points. `delta` None: the unity counts results, and the line gave a `result` or, if that is also
-    None, reversed results. `competition_id` None: a free modification. `total`: the total after this line; None: no
-    result counts. The positions are those before and after the whole event; None: the competitor was not in the list.
+    """One line of points. `delta` None: the best or last result counts, and the line gave a `result` or, if that is
+    also None, reversed results. `competition_id` None: a free modification. `total`: the total after this line; None:
+    nothing counts. The positions are those before and after the whole event; None: the competitor was not in the list.
     `reverses`: the sequence of the event whose points this one takes back or restores; None: it does neither.
     `reversal`: why it does. `reason`: the reason given for the whole event; None: none."""
 
@@ -213,8 +213,9 @@ class Historian:
         lines = []
         for number, (delta, effect) in enumerate(zip(lines_of_event, effects, strict=True), start=1):
             named, order = (delta.competitor_id, delta.unity_id), orders[delta.unity_id]
+            unity, before_line = unities[delta.unity_id], running[named]
             running[named] += effect.amount
-            notation = unities[delta.unity_id].notation
+            is_sum = unity.counts is Counts.SUM
             lines.append(
                 DeltaLine(
                     recorded.sequence,
@@ -223,14 +224,14 @@ class Historian:
                     delta.competitor_id,
                     delta.unity_id,
                     event.competition_id,
-                    delta.amount if isinstance(delta, Delta) and notation.results is None else None,
-                    notation.shown(running[named]),
+                    unity.notation.change(before_line, running[named]) if is_sum else None,
+                    unity.notation.shown(running[named]),
                     before[named][1],
                     order.position(order.line(delta.competitor_id)),
                     reverses,
                     reversal,
                     reason,
-                    delta.amount if isinstance(delta, Delta) and notation.results is not None else None,
+                    delta.amount if isinstance(delta, Delta) and not is_sum else None,
                 )
             )
             if number % _STEP_LINES == 0:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from engine.domain.events import Delta, Event, Points, Recorded, changed_by, origin
 from engine.domain.lines import rule_of
 from engine.domain.presentation import in_zone
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from projections.board.board import Board, Unity, folding, moved_by
 from projections.board.order import OrderedLines
 from projections.board.results import PassingResults
@@ -363,7 +363,7 @@ class TrueLeaders:
         """By how much the line changes the competitor's total. The last result is the last one, in the order of the
         log, of those that have taken place."""
         amount, ends = self._amounts[number], self._ends[number]
-        if unity.counts is Counts.SUM:
+        if not unity.counts_results:
             return -amount if ends else amount
         results = self._results.get(competitor_id)
         if results is None:

@@ -34,8 +34,8 @@ class Losses:
         self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
         self._now, self._until = now, until
         self._rule = rule_of(board, ranking_id)
-        is_sum = board.rankings[ranking_id].unities[unity_id].counts is Counts.SUM
-        self.totals = {one: total if is_sum else 0 for one, total in totals.items()}
+        of_results = board.rankings[ranking_id].unities[unity_id].counts_results
+        self.totals = {one: 0 if of_results else total for one, total in totals.items()}
         self._last: dict[CompetitorId, Sequence] = {}  # the event of the last result
         self.first: dict[CompetitorId, datetime] = {}
 
@@ -46,7 +46,7 @@ class Losses:
         unity = self._board.rankings[self._ranking_id].unities[self._unity_id]
         assert unity.expiry is not None
         after = unity.expiry.over_up_to(self._now)
-        return after, unity.expiry.over_up_to(self._until) if unity.counts is Counts.SUM else _EVER
+        return after, _EVER if unity.counts_results else unity.expiry.over_up_to(self._until)
 
     def follow(self, recorded: Recorded, *, dated: bool) -> None:
         """Takes the event if its points have a declared date and `dated`, or neither."""
@@ -61,9 +61,9 @@ class Losses:
         unity, one = self._board.rankings[self._ranking_id].unities[self._unity_id], line.competitor_id
         if until <= self._until:
             self.first[one] = min(until, self.first.get(one, until))
-        if unity.counts is Counts.SUM:
+        if not unity.counts_results:
             if until <= self._until:
                 self.totals[one] -= line.amount
-        elif until > self._until and (unity.counts is Counts.BEST or sequence >= self._last.get(one, 0)):
+        elif until > self._until and (unity.counts is not Counts.LAST or sequence >= self._last.get(one, 0)):
             self._last[one] = sequence
             self.totals[one] = mark_after(self.totals[one], line.amount, unity.counts, unity.sort)

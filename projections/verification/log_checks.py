@@ -33,7 +33,7 @@ from engine.domain.expirations import Expiration, LinesByRanking, Redating, line
 from engine.domain.lines import part_of, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.rescoring import GivenLines, given_amounts, scored_lines
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import digest, reading
 from engine.log.codec import Topic
 from projections.board.board import Competition, Ranking
@@ -317,9 +317,9 @@ class LogChecks:
                         unity, of_unity = board.rankings[ranking_id].unities[its.unity_id], sums[its.unity_id]
                         before = of_unity.get(its.competitor_id, 0)
                         of_unity[its.competitor_id] = (
-                            before + its.amount
-                            if unity.counts is Counts.SUM
-                            else mark_after(before, its.amount, unity.counts, unity.sort)
+                            mark_after(before, its.amount, unity.counts, unity.sort)
+                            if unity.counts_results
+                            else before + its.amount
                         )
         for unity_id, (ranking_id, _) in board.expiries.items():
             unity = board.rankings[ranking_id].unities[unity_id]

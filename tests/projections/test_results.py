@@ -1,5 +1,6 @@
-"""Unities that count the best or the last result, beside a model that is written from the documentation alone: a line
-counts if its event is not undone, its competition not voided, and its competitor not struck there."""
+"""Unities that count the best or the last result, or a sum that nobody has without points, beside a model that is
+written from the documentation alone: a line counts if its event is not undone, its competition not voided, and its
+competitor not struck there."""
 
 import asyncio
 import sys
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.events import Event, Recorded
 from engine.domain.lines import rule_of
+from engine.domain.options import UnityOptions, options_of_main_unity
 from engine.domain.rejudging import impossible
 from engine.domain.steps import finished
 from engine.domain.terms import (
@@ -68,6 +70,7 @@ class Model:
 
     def __init__(self) -> None:
         self.how: dict[UnityId, tuple[Counts, Sort]] = {}
+        self.of_results: set[UnityId] = set()
         self.given: list[tuple[Sequence, int | None, Key, int]] = []
         self.undone: set[Sequence] = set()
         self.voided: set[int] = set()
@@ -76,11 +79,11 @@ class Model:
     def take(self, recorded: Recorded) -> None:
         match recorded.event:
             case events.RankingCreated() as e:
-                self.how[e.main_unity_id] = e.main_unity_counts, e.main_unity_sort
+                self._declare(e.main_unity_id, options_of_main_unity(e), e.main_unity_sort)
             case events.UnityAdded() as e:
-                self.how[e.unity_id] = e.counts, e.sort
+                self._declare(e.unity_id, e, e.sort)
             case events.PointsAdded() as e:
-                assert all(self.how[d.unity_id][0] is Counts.SUM for d in e.deltas)
+                assert self.of_results.isdisjoint(d.unity_id for d in e.deltas)
                 for result in (*e.deltas, *e.results):
                     key = e.ranking_id, result.unity_id, result.competitor_id
                     self.given.append((recorded.sequence, e.competition_id, key, result.amount))
@@ -94,6 +97,11 @@ class Model:
                 self.struck |= {(e.competition_id, who) for who in e.competitors}
             case events.CompetitorsUnstruck() as e:
                 self.struck -= {(e.competition_id, who) for who in e.competitors}
+
+    def _declare(self, unity_id: UnityId, options: UnityOptions, sort: Sort) -> None:
+        self.how[unity_id] = options.counts, sort
+        if options.counts is not Counts.SUM or options.absent:
+            self.of_results.add(unity_id)
 
     def counting(self, key: Key) -> list[tuple[Sequence, int | None, int]]:
         return [
@@ -112,6 +120,8 @@ class Model:
             sums = Counter[Sequence]()
             for sequence, amount in run:
                 sums[sequence] += amount
+            if sums and key[1] in self.of_results:
+                sums[min(sums)] = 1  # from no total to one
             return max([sequence for sequence, amount in sums.items() if amount], default=0)
         total = self.total(key)
         if self.how[key[1]][0] is Counts.LAST:
@@ -127,6 +137,8 @@ class Model:
             return None
         if counts is Counts.LAST:
             return counting[-1]
+        if counts is Counts.SUM:
+            return sum(counting)
         return max(counting) if sort is Sort.DESC else min(counting)
 
 

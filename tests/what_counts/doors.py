@@ -229,7 +229,7 @@ class Doors:
         then = Moment(upto=upto, now=moment.now, on=on) if on else await self.after(upto)
         unities, totals = UNITIES[ranking], self._model.totals(then)
         had_points = any(
-            total or unities[unity].counts != "sum" for (unity, _), total in totals.items() if unity in unities
+            total or unities[unity].of_nothing is None for (unity, _), total in totals.items() if unity in unities
         )
         return before if had_points else None
 

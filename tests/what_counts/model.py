@@ -20,12 +20,19 @@ Standings = dict[int, tuple[int, int | None]]
 
 
 class Unity(Struct, frozen=True, kw_only=True):
-    """`counts`: sum, best or last. `lasts`: how long points count; None: for ever. `on`: between two boundaries."""
+    """`counts`: sum, best or last. `lasts`: how long points count; None: for ever. `on`: between two boundaries.
+    `absent`: the sum of no lines is no total."""
 
     counts: str = "sum"
     descending: bool = True
     lasts: timedelta | None = None
     on: timedelta = timedelta(minutes=1)
+    absent: bool = False
+
+    @property
+    def of_nothing(self) -> int | None:
+        """The total where no line counts."""
+        return 0 if self.counts == "sum" and not self.absent else None
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -151,32 +158,39 @@ class Model:
         listed, totals = self.state(moment.upto).lists[ranking], self.totals(moment)
         return {
             unity_id: placed(
-                {one: totals.get((unity_id, one), 0 if unity.counts == "sum" else None) for one in listed},
+                {one: totals.get((unity_id, one), unity.of_nothing) for one in listed},
                 descending=unity.descending,
             )
             for unity_id, unity in self.unities[ranking].items()
         }
 
-    def best_of(self, ranking: int, moment: Moment) -> dict[int, int]:
+    def best_of(self, ranking: int, moment: Moment) -> dict[int, int | None]:
         """The first value of a classification by the best results, of which `State.best` has the unity and number:
         points without a competition, and the best sums in competitions."""
         state = self.state(moment.upto)
-        unity, number = state.best[ranking]
+        unity_id, number = state.best[ranking]
+        unity = self.unities[ranking][unity_id]
         sums: dict[int, dict[int | None, int]] = {one: {} for one in state.lists[ranking]}
         for line in self.counting(state, moment):
-            if line.unity == unity and line.competitor in sums:
+            if line.unity == unity_id and line.competitor in sums:
                 its = sums[line.competitor]
                 its[line.competition] = its.get(line.competition, 0) + line.amount
-        return {one: its.pop(None, 0) + sum(sorted(its.values())[-number:]) for one, its in sums.items()}
+        return {
+            one: its.pop(None, 0) + sum(sorted(its.values(), reverse=unity.descending)[:number])
+            if its
+            else unity.of_nothing
+            for one, its in sums.items()
+        }
 
     def classified(self, ranking: int, moment: Moment) -> Standings:
         """By `best_of`; of equal ones, those who reached their total in the unity earlier stand ahead."""
         best, reached = self.best_of(ranking, moment), self._reached(ranking, moment)
-        keys = {one: (-value, reached[one]) for one, value in best.items()}
+        sign = -1 if self.unities[ranking][self.state(moment.upto).best[ranking][0]].descending else 1
+        keys = {one: (value is None, sign * (value or 0), reached[one]) for one, value in best.items()}
         return {one: (1 + sum(other < key for other in keys.values()), best[one]) for one, key in keys.items()}
 
     def _reached(self, ranking: int, moment: Moment) -> dict[int, int]:
-        """The last event that counts and changed the total; 0: none did."""
+        """The last event that counts and changed the total, which the first one does if there was none; 0: none did."""
         state = self.state(moment.upto)
         unity, _ = state.best[ranking]
         changes: dict[int, dict[int, int]] = {one: {} for one in state.lists[ranking]}
@@ -184,6 +198,10 @@ class Model:
             if line.unity == unity and line.competitor in changes:
                 its = changes[line.competitor]
                 its[line.sequence] = its.get(line.sequence, 0) + line.amount
+        if self.unities[ranking][unity].absent:
+            changes = {
+                one: {at: change or at == min(its) for at, change in its.items()} for one, its in changes.items()
+            }
         return {one: max([at for at, change in its.items() if change], default=0) for one, its in changes.items()}
 
     # ── Competitions on a page ──────────────────────────────────────────────────────────────────────────

@@ -44,10 +44,13 @@ UNITIES: Final = {
         302: Unity(lasts=timedelta(days=3), on=_DAY),
         303: Unity(counts="best", lasts=timedelta(days=2), on=_DAY),
         304: Unity(counts="last", lasts=timedelta(hours=20)),
+        307: Unity(absent=True),
+        308: Unity(absent=True, descending=False, lasts=timedelta(days=4), on=_DAY),
     },
     ROLLING: {
         305: Unity(lasts=timedelta(weeks=2), on=timedelta(weeks=1)),
         306: Unity(counts="best", descending=False),
+        309: Unity(absent=True, descending=False),
     },
 }
 RANKINGS: Final = tuple(UNITIES)
@@ -294,6 +297,7 @@ def _enrolled(ranking: RankingId, listed: Iterable[int]) -> Change:
 
 def _options(unity: Unity) -> dict[str, Any]:
     options: dict[str, Any] = {"counts": Counts(unity.counts), "sort": Sort.DESC if unity.descending else Sort.ASC}
+    options["absent"] = "none" if unity.absent else None
     if unity.lasts is not None:
         options["lasts"] = f"PT{unity.lasts // timedelta(minutes=1)}M"
         options["expires_on"] = _BOUNDARIES[unity.on]

@@ -324,13 +324,14 @@ class Client:
         main_unity_counts: Literal["sum", "best", "last"] | None = None,
         main_unity_lasts: str | None = None,
         main_unity_expires_on: Literal["minute", "day", "week"] | None = None,
+        main_unity_absent: Literal["none"] | None = None,
         idempotency_key: str | None = None,
     ) -> MadeRanking:
         """Points stay whole numbers of a smallest unit, which pages show with `decimals` or as a `time`."""
         fields: _Fields = {"name": name, "main_unity_name": main_unity_name, "participants": [*participants]}
         fields |= _given(description=description, main_unity_sort=main_unity_sort)
         fields |= _given(main_unity_decimals=main_unity_decimals, main_unity_time=main_unity_time)
-        fields |= _given(main_unity_counts=main_unity_counts)
+        fields |= _given(main_unity_counts=main_unity_counts, main_unity_absent=main_unity_absent)
         fields |= _given(main_unity_lasts=main_unity_lasts, main_unity_expires_on=main_unity_expires_on)
         return await self._change("POST", _path(slug, "rankings"), fields, MadeRanking, idempotency_key)
 
@@ -404,12 +405,13 @@ class Client:
         counts: Literal["sum", "best", "last"] | None = None,
         lasts: str | None = None,
         expires_on: Literal["minute", "day", "week"] | None = None,
+        absent: Literal["none"] | None = None,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Made:
         path = _path(slug, "rankings", ranking_id, "unities")
         fields: _Fields = {"name": name, "sort": sort, **_given(decimals=decimals, time=time, counts=counts)}
-        fields |= _given(lasts=lasts, expires_on=expires_on)
+        fields |= _given(lasts=lasts, expires_on=expires_on, absent=absent)
         return await self._change("POST", path, fields, Made, idempotency_key, if_match)
 
     async def change_unity(

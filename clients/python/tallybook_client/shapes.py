@@ -211,7 +211,7 @@ class Competition(_Shape, frozen=True, kw_only=True):
 class Unity(Struct, frozen=True, kw_only=True):
     """`general`: it is the main one. `sort`: which totals are better, the highest (DESC) or the lowest (ASC).
     `decimals`, `time`: how pages show its totals. `counts`: the sum of points, the best result or the last. `lasts`,
-    `expires_on`: when its points expire; None: they do not."""
+    `expires_on`: when its points expire; None: they do not. `absent`: the total of who has no points; None: 0."""
 
     id: int
     name: str
@@ -223,6 +223,7 @@ class Unity(Struct, frozen=True, kw_only=True):
     counts: Literal["sum", "best", "last"] = "sum"
     lasts: str | None = None
     expires_on: Literal["minute", "day", "week"] | None = None
+    absent: Literal["none"] | None = None
 
 
 class Ranking(_Shape, frozen=True, kw_only=True):

@@ -295,7 +295,8 @@ async def test_a_refusal_lists_every_fault_in_words_that_help(season: Season) ->
         "is required",
         "is required",
         "is not a field of this operation; it takes name, main_unity_name, participants, description, main_unity_sort, "
-        "main_unity_decimals, main_unity_time, main_unity_counts, main_unity_lasts, main_unity_expires_on",
+        "main_unity_decimals, main_unity_time, main_unity_counts, main_unity_lasts, main_unity_expires_on, "
+        "main_unity_absent",
     ]
     form = {"name": "x" * 256, "main_unity_name": "\t", "participants": f"{NOBODY},{season.ids[0]},{season.ids[0]}"}
     messages = refused(
