@@ -36,8 +36,10 @@ CREATE TABLE competitor (
     revised       bigint NOT NULL DEFAULT 0,
     erased        bigint,
     key           text,
+    former        text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (tournament_id, competitor_id)
 );
+COMMENT ON COLUMN competitor.former IS 'The last names that it had before, the newest last.';
 COMMENT ON COLUMN competitor.key IS 'The organiser''s own id of it; NULL: it has none. No two have the same one.';
 COMMENT ON COLUMN competitor.erased IS
     'The event that erased it; 0: one erases it later, and the log has forgotten it already. NULL: neither.';

@@ -58,7 +58,8 @@ app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.\n\n"
     "Competitors, competitions, rankings and unities are given by id or by name. A number may be either: 4 is refused "
-    "if one has it as its id and another as its name, and id:4 and name:4 say which. A name that several have is "
+    "if one has it as its id and another as its name, and id:4 and name:4 say which; key:4 is the competitor or "
+    "competition to which the organiser gave this key. A name that several have is "
     "refused, too, with their ids.\n\n"
     "Every option has an environment variable: TALLYBOOK_DATA_DIR for --data-dir.",
     version=_version,

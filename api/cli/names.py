@@ -8,15 +8,17 @@ from cyclopts import Parameter
 from rich.cells import cell_len, set_cell_size
 
 _NUMBER: Final = "A number may be either; id:4 and name:4 say which."
+_KEY: Final = "key:4 is the one with the key 4."
 _K = TypeVar("_K", bound=int)
 
 RankingText = Annotated[str, Parameter(help=f"Id or name of the ranking. {_NUMBER}")]
-CompetitorText = Annotated[str, Parameter(help=f"Id or name of the competitor. {_NUMBER}")]
-CompetitorTexts = Annotated[str, Parameter(help=f"Ids or names of competitors. {_NUMBER}")]
+CompetitorText = Annotated[str, Parameter(help=f"Id or name of the competitor. {_NUMBER} {_KEY}")]
+CompetitorTexts = Annotated[str, Parameter(help=f"Ids or names of competitors. {_NUMBER} {_KEY}")]
 CompetitionText = Annotated[
     str,
     Parameter(
-        help=f'Id of the competition, or its one or two participants by name: "Swansea City - Norwich City". {_NUMBER}'
+        help='Id of the competition, or its one or two participants by name: "Swansea City - Norwich City". '
+        f"{_NUMBER} {_KEY}"
     ),
 ]
 UnityText = Annotated[str | None, Parameter(help="Id or name of the unity. Without it, the main one.")]

@@ -1,8 +1,9 @@
-"""What people type to name a competitor, competition, ranking or unity of a tournament: its id or its name.
+"""What people type to name a competitor, competition, ranking or unity of a tournament: its id or its name, and of a
+competitor or competition the key that the organiser gave it.
 
-A number may be either. If one has it as its id and another has it as its name, it is refused, and so is a name that
-several have; `id:4` is an id alone, and `name:4` a name alone. Nothing else decides what a text means (`meant`), in
-commands, forms and files.
+A number may be an id or a name. If one has it as its id and another has it as its name, it is refused, and so is a name
+that several have; `id:4` is an id alone, `name:4` a name, `key:4` a key. Nothing else decides what a text means
+(`meant`), in commands, forms and files. A name that no competitor has is that of the one that had it before.
 
 A competition has no name of its own. Its participants name it, if they are one or two: "Swansea City - Norwich City",
 with a hyphen or a dash between them.
@@ -22,11 +23,12 @@ from api.interface.competition_names import BETWEEN, competition_name
 from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.ids import parse_id
 from engine.domain.names import name_key
+from engine.domain.state import Keyed
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.answers.lookup import ranking_of
 from projections.answers.names import NamesById
-from projections.board.board import Board, Competition
+from projections.board.board import Board, Competition, Competitor
 
 IDS_LISTED_MAX: Final = 20
 """Ids that a refusal lists of those who share a name."""
@@ -42,10 +44,11 @@ _T = TypeVar("_T")
 
 
 class Typed(Struct, frozen=True):
-    """What a text may mean: an `id`, and what has this `name_key`; None: not that."""
+    """What a text may mean: an `id`, and what has this `name_key`, or a `key`; None: not that."""
 
     id: int | None
     name: str | None
+    key: str | None = None
 
 
 def typed(text: str) -> Typed:
@@ -54,6 +57,8 @@ def typed(text: str) -> Typed:
         return Typed(number, None)
     if kind == "name" and rest.strip():
         return Typed(None, name_key(rest))
+    if kind == "key" and rest.strip():
+        return Typed(None, None, name_key(rest))
     return Typed(parse_id(text.strip()), name_key(text))
 
 
@@ -93,14 +98,14 @@ class Names:
 
     def ranking(self, text: str) -> RankingId:
         those = self._board.rankings
-        return RankingId(finished(self._found("ranking", text, those, those.items, lambda one: one.name)))
+        return RankingId(finished(self._found("ranking", text, those, those.items, lambda one: [one.name])))
 
     def competitor(self, text: str) -> CompetitorId:
         return finished(self.competitor_in_steps(text))
 
     def competitor_in_steps(self, text: str) -> Steps[CompetitorId]:
         those = self._board.competitors
-        return CompetitorId((yield from self._found("competitor", text, those, those.walk, lambda one: one.name)))
+        return CompetitorId((yield from self._found("competitor", text, those, those.walk, _names_of_competitor)))
 
     def competitors(self, texts: Iterable[str]) -> tuple[CompetitorId, ...]:
         return tuple(map(self.competitor, texts))
@@ -127,15 +132,15 @@ class Names:
     def competition_in_steps(self, text: str) -> Steps[CompetitionId]:
         those, names = self._board.competitions, NamesById(self._board)
 
-        def name_of(one: Competition) -> str:
-            return _with_dashes(competition_name(names, one))
+        def names_of(one: Competition) -> list[str]:
+            return [_with_dashes(competition_name(names, one))]
 
-        return CompetitionId((yield from self._found("competition", _with_dashes(text), those, those.walk, name_of)))
+        return CompetitionId((yield from self._found("competition", _with_dashes(text), those, those.walk, names_of)))
 
     def unity(self, ranking_id: RankingId, text: str) -> UnityId:
         """Raises NotFound also for a ranking that is not there."""
         those, whose = ranking_of(self._board, ranking_id).unities, f"Ranking {ranking_id}"
-        found = finished(self._found("unity", text, those, those.items, lambda one: one.name, whose))
+        found = finished(self._found("unity", text, those, those.items, lambda one: [one.name], whose))
         if found not in those:
             raise NotFound(f"{whose} has no unity {found}.")
         return UnityId(found)
@@ -150,15 +155,20 @@ class Names:
         text: str,
         those: Mapping[Any, _T],
         items: Callable[[], Iterable[tuple[int, _T]]],
-        name_of: Callable[[_T], str],
+        names_of: Callable[[_T], Items[str]],
         whose: str = "This tournament",
     ) -> Steps[int]:
         said, named = typed(text), list[int]()
+        if said.key is not None:
+            keyed = those.by_key(said.key) if isinstance(those, Keyed) else None
+            if keyed is None:
+                raise NotFound(f"{whose} has no {what} with the key {said.key!r}.")
+            return int(keyed)
         if said.name is not None:
             if (kind := f"{what} of {whose}") not in self._ids:
-                self._ids[kind] = yield from _ids_by_name((one, name_of(it)) for one, it in items())
+                self._ids[kind] = yield from _ids_by_name((one, names_of(it)) for one, it in items())
             named = self._ids[kind].get(said.name, named)
-        own = name_of(those[said.id]) if said.id in those else None
+        own = names_of(those[said.id])[0] if said.id in those else None
         if (found := meant(what, said, own, named) or said.id) is None:
             similar = yield from self._similar(said.name or "", self._ids[kind])
             raise NotFound(f"{whose} has no {what} {said.name!r}.{similar}")
@@ -189,10 +199,21 @@ def _with_dashes(name: str) -> str:
     return name.replace(" - ", BETWEEN)
 
 
-def _ids_by_name(named: Iterable[tuple[int, str]]) -> Steps[Mapping[str, list[int]]]:
-    ids: defaultdict[str, list[int]] = defaultdict(list)
-    for item_id, name in named:
+def _names_of_competitor(competitor: Competitor) -> list[str]:
+    return [competitor.name, *competitor.former]
+
+
+def _ids_by_name(named: Iterable[tuple[int, Items[str]]]) -> Steps[Mapping[str, list[int]]]:
+    """The ids of those with each name. Of the names of one, the first is the present one, which goes before former
+    names of others."""
+    ids, former = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+    for item_id, (name, *others) in named:
         if name:
             ids[name_key(name)].append(item_id)
+        for other in others:
+            former[name_key(other)].append(item_id)
+        yield
+    for name, those in former.items():
+        ids.setdefault(name, those)
         yield
     return ids

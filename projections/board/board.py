@@ -33,6 +33,7 @@ from engine.domain.events import Criterion, PointsAdded, Recorded, Result
 from engine.domain.expiry import Expiry
 from engine.domain.lines import Named, declared_date, rule_of
 from engine.domain.marks import mark_after
+from engine.domain.names import name_key
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.options import UnityOptions, expiry_of, notation_of, options_of, options_of_main_unity
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
@@ -45,6 +46,10 @@ from projections.columns.packed import Packed
 FOLD_VERSION: Final = 11
 """Raised whenever the same log would give a different board or different rows. Tables and snapshots of another version
 are not read, but made again."""
+
+
+FORMER_NAMES_MAX: Final = 10
+"""Former names by which a competitor is found."""
 
 
 CompetitorEvent = events.Naming | events.CompetitorErased
@@ -72,7 +77,8 @@ RankingEvent = (
 class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """`revised`: the sequence of the last event that changed it; `updated_at`: when that was recorded. Competitions and
     rankings have the same fields. `erased`: the event that erased it; 0: a later event erases it, and its personal
-    fields are already gone from the log; None: it is not erased. `key`: the organiser's own id; None: it has none."""
+    fields are already gone from the log; None: it is not erased. `key`: the organiser's own id; None: it has none.
+    `former`: the last names that it had before, the newest last."""
 
     number: int
     name: str
@@ -84,6 +90,7 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     revised: Sequence
     erased: Sequence | None = None
     key: str | None = None
+    former: tuple[str, ...] = ()
 
 
 class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
@@ -637,7 +644,15 @@ def _change_competitor(board: Board, revisions: Revisions, event: events.Competi
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
         key=_set(event.key, competitor.key),
+        former=_former(competitor, _set(event.name, competitor.name)),
     )
+
+
+def _former(competitor: Competitor, name: str) -> tuple[str, ...]:
+    """The former names of the competitor, which has this one now."""
+    former = {name_key(one): one for one in (*competitor.former, competitor.name)}
+    former.pop(name_key(name), None)
+    return tuple(former.values())[-FORMER_NAMES_MAX:]
 
 
 def erase(board: Board, competitor_ids: Iterable[CompetitorId]) -> list[CompetitorId]:
@@ -667,6 +682,7 @@ def forgotten(competitor_id: CompetitorId, competitor: Competitor) -> Competitor
         revised=Sequence(0),
         erased=Sequence(0),
         key=None,
+        former=(),
     )
 
 

@@ -231,6 +231,13 @@ COMPETITOR: Final = Table(
         ),
         _CREATED_AT,
         _UPDATED_AT,
+        Column(
+            "former",
+            "json",
+            taken=lambda competitor: msgspec.json.encode(competitor.former).decode(),
+            stored="ARRAY(SELECT json_array_elements_text(former))",
+            read="nullif(former, '{}')",
+        ),
     ),
     order=("tournament_id", "number"),
 )
@@ -319,9 +326,9 @@ def publication_of(row: Row) -> Publication:
 
 def packed_competitor(row: Iterable[Any]) -> bytes:
     """The competitor as the board keeps it. Its columns are in the order of its fields, so it needs no struct."""
-    _, _, number, name, tags, color, parent_id, created_at, updated_at, *others = row
+    _, _, number, name, tags, color, parent_id, created_at, updated_at, *others, former = row
     updated_at = created_at if updated_at is None else updated_at
-    return packed((number, name, tags, color, parent_id, created_at, updated_at, *others))
+    return packed((number, name, tags, color, parent_id, created_at, updated_at, *others, former or ()))
 
 
 def packed_competition(row: Iterable[Any]) -> bytes:

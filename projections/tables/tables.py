@@ -85,8 +85,8 @@ _EXPIRING: Final = "SELECT DISTINCT tournament_id, expires_on FROM unity WHERE l
 _HOLD: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
 _FORGET: Final = """
     UPDATE competitor
-    SET name = '#' || competitor_id, tags = '{}', color = $3, key = NULL, parent_id = NULL, updated_at = created_at,
-        revised = 0, erased = 0
+    SET name = '#' || competitor_id, tags = '{}', color = $3, key = NULL, former = '{}', parent_id = NULL,
+        updated_at = created_at, revised = 0, erased = 0
     WHERE tournament_id = $1 AND competitor_id = $2 AND erased IS NULL
 """
 _ADVANCE: Final = """

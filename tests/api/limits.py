@@ -56,6 +56,7 @@ from projections.answers import (
 )
 from projections.answers import explanation as answered_explanation
 from projections.answers import tables as answered_tables
+from projections.board import board as board_of_fold
 from projections.board import classified_lines
 from projections.live import pool
 from projections.past import folds, mentions, past, searches, series
@@ -123,6 +124,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "422",
             ),
             ("tags of a competitor", f"{terms.TAGS_MAX}", "422"),
+            ("former names that name a competitor", f"{board_of_fold.FORMER_NAMES_MAX}", "the last ones"),
             ("parts of `lasts`", "9,999 W, 99,999 D, 999,999 H, 99,999,999 M", "422"),
             ("a delta", f"±{terms.DELTA_MAX:,}", "422"),
             ("a result", f"±{terms.RESULT_MAX:,}", "422"),

@@ -36,7 +36,8 @@ async def test_the_columns_declared_are_those_of_the_schema(owner: asyncpg.Conne
 def test_a_statement_reads_as_if_written_by_hand() -> None:
     assert COMPETITOR.select.splitlines() == [
         "SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, "
-        "nullif(updated_at, created_at) AS updated_at, revised, erased, key",
+        "nullif(updated_at, created_at) AS updated_at, revised, erased, key, "
+        "nullif(former, '{}') AS former",
         "FROM competitor",
         "WHERE tournament_id = ANY($1::bigint[])",
         "ORDER BY tournament_id, number",
@@ -64,7 +65,7 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
 @pytest.mark.parametrize(
     ("name", "changing"),
     [
-        ("competitor", "name tags color parent_id updated_at revised erased key"),
+        ("competitor", "name tags color parent_id updated_at revised erased key former"),
         (
             "competition",
             "group_id date location result winner_id voided_at updated_at revised struck scale round round_name key",

@@ -258,6 +258,46 @@ async def test_a_name_is_found_in_every_form_of_unicode(tallybook: Tallybook, pl
         )
 
 
+async def test_a_key_names_a_competitor_or_a_competition_and_nothing_else(tallybook: Tallybook, played: Season) -> None:
+    slug, (ada, ben, _) = played.client.tournament, played.ids
+    for who, key in ((ada, str(ben)), (ben, "Team \u00e9")):
+        await tallybook.done("competitor", "change", slug, f"id:{who}", "--key", key)
+    await tallybook.done("points", "add", slug, "Season", f"key:{ben}=1")
+    await tallybook.done("points", "add", slug, "Season", "key: Team e\u0301 =2")
+    match = await tallybook.done("competition", "add", slug, f"key:{ben}", "key:Team \u00e9", "--key", "M 1")
+    await tallybook.done("competition", "result", slug, "key:M 1", "2:1", "--winner", f"key:{ben}")
+    shown = (await played.client.get(f"competitions/{match.strip()}.json")).json["competition"]
+    assert [one["competitor_id"] for one in shown["participants"] if one["winner"]] == [ada]
+    assert (shown["key"], shown["participants"][1]["competitor"]["key"]) == ("M 1", "Team \u00e9")
+    for command, told in (
+        (("competitor", "erase", slug, "key:M 1"), "This tournament has no competitor with the key 'M 1'."),
+        (("standings", slug, "key:M 1"), "This tournament has no ranking with the key 'M 1'."),
+    ):
+        assert await tallybook.refused(*command) == [told]
+
+
+async def test_a_name_that_nobody_has_means_the_competitor_that_had_it_before(
+    tallybook: Tallybook, played: Season
+) -> None:
+    slug, (ada, ben, _) = played.client.tournament, played.ids
+    for name in ("FC Town", "FC City", "FC Town", "FC United"):
+        await tallybook.done("competitor", "change", slug, f"id:{ada}", "--name", name)
+    for name in ("FC Town", "FC City", "Ada", "FC United"):
+        await tallybook.done("points", "add", slug, "Season", f"{name}=1")
+    standings = await tallybook.done("standings", slug, "Season", "--json")
+    assert f'"id":{ada}' in standings.replace(" ", "")
+    await tallybook.done("competitor", "change", slug, f"id:{ben}", "--name", "FC City")
+    explained = await tallybook.done("explain", slug, "Season", f"id:{ben}")
+    assert await tallybook.done("explain", slug, "Season", "FC City") == explained, "a present name goes before"
+    await tallybook.done("competitor", "change", slug, f"id:{ben}", "--name", "FC Else")
+    assert await tallybook.refused("explain", slug, "Season", "FC City") == [
+        f"2 competitors are named 'FC City'; give the id of one: {ada}, {ben}."
+    ]
+    await tallybook.done("competitor", "erase", slug, f"id:{ada}")
+    told = "This tournament has no competitor 'FC Town'."
+    assert await tallybook.refused("explain", slug, "Season", "FC Town") == [told]
+
+
 @given(st.lists(st.sampled_from(["1", "2", "3", "7", "Ann"]), min_size=1, max_size=4), st.sampled_from("1237"))
 def test_a_text_means_the_one_that_it_is_the_id_or_the_name_of_or_is_refused(names: list[str], text: str) -> None:
     """Ids are places in the list, from 1."""
