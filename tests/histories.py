@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
+from engine.domain.awards import Award, Scoring
 from engine.domain.commands import Command
 from engine.domain.counting import Known, LacksResults
 from engine.domain.errors import Refusal
@@ -27,7 +28,9 @@ from engine.domain.lines import rule_of
 from engine.domain.notation import DECIMALS_MAX
 from engine.domain.options import UnityOptions, as_main_unity
 from engine.domain.presentation import LANGUAGES
+from engine.domain.rescoring import GivenLines, may_rescore, rescored
 from engine.domain.state import State
+from engine.domain.steps import finished
 from engine.domain.terms import (
     BEST_MAX,
     DELTA_MAX,
@@ -92,6 +95,15 @@ LOGO: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAA
 """A PNG of one pixel, in base64."""
 
 
+_awards: Final = st.builds(
+    Award,
+    unity_id=ids,
+    value=st.sampled_from(["outcome", "for", "place"]),
+    table=_perhaps(st.dictionaries(texts, st.integers(-3, 3), max_size=2)),
+    statuses=st.dictionaries(texts, st.integers(-3, 3) | st.just("entries+1"), max_size=2),
+)
+_scorings: Final = st.builds(Scoring, awards=st.lists(_awards, max_size=2).map(tuple), name=texts, groups=st.just((7,)))
+
 EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.TournamentRenamed: st.builds(events.TournamentRenamed, name=texts),
     events.PresentationChanged: st.builds(
@@ -149,6 +161,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         round=_unset_or(_perhaps(st.integers(-ID_MAX - 1, ID_MAX))),
         round_name=_unset_or(texts),
         key=_unset_or(_perhaps(texts)),
+        scored=st.booleans(),
     ),
     events.RankingCreated: st.builds(
         events.RankingCreated,
@@ -200,6 +213,21 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.ClassificationDeclared: st.builds(
         events.ClassificationDeclared, ranking_id=ids, criteria=st.lists(_criteria, max_size=3).map(tuple)
     ),
+    events.ScoringDeclared: st.builds(
+        events.ScoringDeclared, ranking_id=ids, scorings=st.lists(_scorings, max_size=2).map(tuple)
+    ),
+    events.PointsScored: st.builds(
+        events.PointsScored,
+        ranking_id=ids,
+        competition_id=ids,
+        deltas=st.lists(_deltas, max_size=3).map(tuple),
+        results=st.lists(_scored, max_size=2).map(tuple),
+        instead_of=_perhaps(ids),
+        since=_perhaps(moments),
+        silent=st.lists(_deltas, max_size=2).map(tuple),
+        silent_results=st.lists(_scored, max_size=2).map(tuple),
+        totals=st.lists(_totals, max_size=2).map(tuple),
+    ),
     events.PointsAdded: st.builds(
         events.PointsAdded,
         ranking_id=ids,
@@ -218,6 +246,8 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         undone=_perhaps(st.booleans()),
         struck=_perhaps(st.booleans()),
         totals=st.lists(_totals, max_size=2).map(tuple),
+        replaced=st.lists(st.tuples(ids, ids), max_size=2).map(tuple),
+        instead_of=_perhaps(ids),
     ),
     events.PointsExpired: st.builds(
         events.PointsExpired, ranking_id=ids, boundary=moments, deltas=st.lists(_deltas, max_size=5).map(tuple)
@@ -455,6 +485,16 @@ def _order_rankings(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     )
 
 
+def _declare_scoring(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    ranking_id, ranking = _a_ranking(draw, board)
+    awards = []
+    for unity_id in dict.fromkeys([_one_of(draw, ranking.unities) for _ in range(draw(st.integers(1, 2)))]):
+        value = draw(st.sampled_from(["outcome", "for", "against"]))
+        table = {"win": 3, "draw": 1, "loss": 0} if value == "outcome" else None
+        awards.append(Award(unity_id=unity_id, value=value, table=table))
+    return commands.DeclareScoring(ranking_id=ranking_id, scorings=(Scoring(awards=tuple(awards)),))
+
+
 def _rename_tournament(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
     return commands.RenameTournament(name=draw(_names))
 
@@ -608,6 +648,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_void_competition] * 2,
     *[_change_unity] * 3,
     *[_declare_classification] * 2,
+    _declare_scoring,
     _erase_competitor,
     _change_ranking_information,
     _rename_tournament,
@@ -683,18 +724,30 @@ def _forgotten(event: Event) -> Event:
 
 
 def decided(board: Board, command: Command, history: list[Event]) -> tuple[Event, ...]:
-    """What the desk makes of a command: it reads results where judging lacks them."""
+    """What the desk makes of a command: it reads results, and what scorings have given, where judging lacks them."""
+    run = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=2)]
     try:
-        return decide(board, command)
+        return _decided_with(board, command, run, {})
     except LacksResults as lack:
         results = {ranking_id: Results() for ranking_id in lack.ranking_ids}
         for ranking_id, its in results.items():
-            for n, event in enumerate(history, start=2):
-                recorded = Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event)
+            for recorded in run:
                 note_given(its, board.rankings[ranking_id].unities, ranking_id, recorded)
                 counting = [line.delta for line in rule_of(board, ranking_id).of(recorded) if line.is_result]
                 its.leave_out(recorded.sequence, counting.__contains__)
-        return decide(board, command, Known(results=results))
+        return _decided_with(board, command, run, results)
+
+
+def _decided_with(
+    board: Board, command: Command, run: list[Recorded], results: dict[RankingId, Results]
+) -> tuple[Event, ...]:
+    events = decide(board, command, Known(results=results))
+    if not may_rescore(board, command):
+        return events
+    given = GivenLines()
+    for recorded in run:
+        given.take(recorded)
+    return *events, *finished(rescored(board, events[0], given, results, None))
 
 
 def _add_unity_of_results(draw: _Draw, board: Board, next_id: _NextId) -> Command:

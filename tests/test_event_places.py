@@ -33,16 +33,18 @@ PresentationChanged       -     -      -    -       -       -       -
 CompetitorRegistered      -     x      -    -       -       -       x
 CompetitorChanged         -     x      -    x       -       -       -
 CompetitorErased          -     x      -    x       -       -       x
-CompetitionAdded          -     -      -    -       -       -       -
+CompetitionAdded          -     -      -    -       -       -       x
 CompetitionChanged        -     -      -    -       -       -       x
 RankingCreated            -     -      -    x       -       x       -
-RankingModified           x     -      -    x       -       x       -
+RankingModified           x     -      -    x       -       x       x
 RankingInformationChanged -     -      -    -       -       -       -
-ParticipantsChanged       x     -      -    x       x       x       -
+ParticipantsChanged       x     -      -    x       x       x       x
 UnityAdded                -     -      -    x       -       -       -
 UnityChanged              x     -      -    x       x       -       -
 ClassificationDeclared    -     -      -    x       -       -       -
+ScoringDeclared           -     -      -    -       -       -       x
 PointsAdded               -     -      x    x       x       x       x
+PointsScored              -     -      x    x       x       x       x
 PointsReversed            -     -      x    x       x       x       x
 PointsExpired             -     -      x    x       x       x       x
 CompetitionVoided         -     -      -    -       -       x       x
@@ -67,7 +69,7 @@ NAMING: Final = {
     "judges": [
         *("engine/domain/commands.py", "engine/domain/judging.py", "engine/domain/rejudging.py"),
         *("engine/domain/reversals.py", "engine/domain/expirations.py", "engine/domain/counting.py"),
-        *("engine/domain/lines.py", "projections/verification/fold_checks.py"),
+        *("engine/domain/lines.py", "engine/domain/rescoring.py", "projections/verification/fold_checks.py"),
         *("projections/verification/log_checks.py", "projections/verification/erasures.py"),
         "projections/verification/setting_aside.py",
     ],

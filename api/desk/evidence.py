@@ -8,11 +8,11 @@ events, and decides with it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -28,19 +28,16 @@ from engine.domain.commands import (
     ReopenRanking,
     Revalue,
     ReversePoints,
+    StrikeCompetitors,
+    UnstrikeCompetitors,
+    UnvoidCompetition,
+    VoidCompetition,
 )
 from engine.domain.counting import Known
 from engine.domain.errors import Refusal, Unacceptable
-from engine.domain.events import (
-    CompetitionChanged,
-    Event,
-    ParticipantsChanged,
-    RankingModified,
-    RankingReopened,
-    ScoringDeclared,
-)
+from engine.domain.events import Event
 from engine.domain.judging import decide
-from engine.domain.rescoring import SCORED_FIELDS, GivenLines, corrected, corrections, is_scored
+from engine.domain.rescoring import may_rescore
 from engine.domain.terms import Sequence
 from projections.board.publication import NextRevealSearch
 from projections.live.caused import read_caused, update_of_caused
@@ -55,7 +52,7 @@ from projections.live.due import (
 )
 from projections.live.kept import Kept
 from projections.live.pool import LivePool
-from projections.live.scored import read_given, read_scored_again, update_of_given, update_of_scored_again
+from projections.live.scored import read_rescored, update_of_rescored
 from projections.live.tournament import LiveTournament
 
 LookUp = Callable[[LivePool], Awaitable[None]]
@@ -64,7 +61,7 @@ Overtaken."""
 NeedsEvidence = Previewed | ChangePublication
 """The commands that may need more than the board."""
 NEEDS_EVIDENCE: Final = get_args(NeedsEvidence)
-_Scoring = ChangeCompetition | DeclareScoring | ReopenRanking | ChangeParticipants | ModifyRanking
+_Rescoring = ChangeCompetition | DeclareScoring | ReopenRanking | ChangeParticipants | ModifyRanking
 """The commands after which results may give other points."""
 
 
@@ -114,12 +111,10 @@ def evidence_of_previewed(live: LiveTournament, command: Previewed) -> Evidence:
     match command:
         case ReversePoints():
             return NamedPoints(live, command)
-        case ChangeCompetition():
-            return CorrectedResult(live, command)
-        case DeclareScoring() | ReopenRanking() | ChangeParticipants() | ModifyRanking():
-            return ScoredAgain(live, command)
-        case _:
+        case VoidCompetition() | UnvoidCompetition() | StrikeCompetitors() | UnstrikeCompetitors():
             return CompetitionPoints(live, command)
+        case _:
+            return ScoredAgain(live, command)
 
 
 class _Revaluing(Evidence):
@@ -230,7 +225,7 @@ class PointsAtAnotherDate(Evidence):
     """What expires, or counts again, when a competition gets another date or a ranking is reopened. Nothing does where
     points do not expire."""
 
-    def __init__(self, live: LiveTournament, command: "_Scoring") -> None:
+    def __init__(self, live: LiveTournament, command: "_Rescoring") -> None:
         super().__init__(live)
         self._command = command
         self._until: datetime | None = None  # what is due by then has expired
@@ -267,10 +262,10 @@ class PointsAtAnotherDate(Evidence):
         self._live.let_go(self._points)
 
 
-class _Scored(Evidence):
-    """What scorings give differently after a command. `dated`: what expires, or counts again, with it."""
+class ScoredAgain(Evidence):
+    """What scorings give differently after a command, and what expires, or counts again, with it."""
 
-    def __init__(self, live: LiveTournament, command: _Scoring) -> None:
+    def __init__(self, live: LiveTournament, command: _Rescoring) -> None:
         super().__init__(live)
         self._command = command
         self.alone = isinstance(command, ChangeCompetition) and command.participants is not UNSET  # it is exact
@@ -278,108 +273,50 @@ class _Scored(Evidence):
             isinstance(command, ChangeCompetition) and command.started_at is not UNSET
         )
         self._dated = PointsAtAnotherDate(live, command) if redates else None
+        self._refusal: Refusal | None = None
+        self._events = live.keep(Kept(partial(update_of_rescored, getattr(command, "competition_id", None))))
 
     @property
-    @abstractmethod
-    def _is_scored(self) -> bool:
-        """Whether scorings may give other points after the command."""
-
-    @property
-    @abstractmethod
-    def _kept(self) -> Kept[Any]: ...
-
-    @abstractmethod
-    async def _read(self, live_pool: LivePool) -> Any: ...
-
-    @abstractmethod
-    def _scores(self) -> Iterable[Event]:
-        """The events about what is given differently."""
+    def _may_rescore(self) -> bool:
+        return may_rescore(self._live.board, self._command)
 
     @property
     def is_current(self) -> bool:
-        return (self._dated is None or self._dated.is_current) and (not self._is_scored or self._kept.value is not None)
+        is_dated = self._dated is None or self._dated.is_current
+        return is_dated and (not self._may_rescore or self._events.value is not None)
 
     async def look_up(self, live_pool: LivePool) -> None:
         if self._dated is not None and not self._dated.is_current:
             await self._dated.look_up(live_pool)
             self.exact = True
-        if self._is_scored:
-            await self._kept.look_up(partial(self._read, live_pool))
+        if self._may_rescore:
+            await self._events.look_up(partial(self._read, live_pool))
             self.exact = True
+
+    async def _read(self, live_pool: LivePool) -> tuple[Event, ...]:
+        live, self._refusal = self._live, None
+        await live_pool.make_current(live)
+        try:
+            event = decide(live.board, self._command)[0]
+            if live.expires and event.redates:
+                raise Unacceptable("Where points expire and results give points, change a date in a separate request.")
+            return await read_rescored(live_pool, live, event)
+        except Refusal as refusal:
+            self._refusal = refusal  # of a state that may change yet
+            return ()
 
     def decide(self) -> tuple[Event, ...]:
         events = decide(self._live.board, self._command) if self._dated is None else self._dated.decide()
-        return (*events, *self._scores()) if self._is_scored else events
+        if not self._may_rescore or self._events.value is None:
+            return events
+        if self._refusal is not None:
+            raise self._refusal
+        return *events, *self._events.value
 
     def close(self) -> None:
-        self._live.let_go(self._kept)
+        self._live.let_go(self._events)
         if self._dated is not None:
             self._dated.close()
-
-
-class CorrectedResult(_Scored):
-    """What scorings have given for a competition whose result changes."""
-
-    def __init__(self, live: LiveTournament, command: ChangeCompetition) -> None:
-        super().__init__(live, command)
-        self._change = command
-        self._given = live.keep(Kept(partial(update_of_given, command.competition_id)))
-
-    @property
-    def _kept(self) -> Kept[GivenLines]:
-        return self._given
-
-    @property
-    def _is_scored(self) -> bool:
-        return is_scored(self._live.board) and any(getattr(self._change, one) is not UNSET for one in SCORED_FIELDS)
-
-    async def _read(self, live_pool: LivePool) -> GivenLines:
-        return await read_given(live_pool, self._live, self._change.competition_id)
-
-    def _scores(self) -> Iterable[Event]:
-        live, given, competition_id = self._live, self._given.value, self._change.competition_id
-        assert given is not None
-        (changed, *_) = decide(live.board, self._change)
-        assert isinstance(changed, CompetitionChanged)
-        if live.expires and changed.redates:
-            raise Unacceptable(
-                "Where points expire, and results give points, change the date of a competition in a separate request."
-            )
-        after = corrected(live.board.competitions[competition_id], changed)
-        return corrections(live.board, competition_id, after, given, live.results, live.expired_by)
-
-
-class ScoredAgain(_Scored):
-    """What all results of a ranking give with other scorings or participants, or after it was closed."""
-
-    def __init__(
-        self, live: LiveTournament, command: DeclareScoring | ReopenRanking | ChangeParticipants | ModifyRanking
-    ) -> None:
-        super().__init__(live, command)
-        self._ranking_id = command.ranking_id
-        self._events = live.keep(Kept(partial(update_of_scored_again, command.ranking_id)))
-
-    @property
-    def _kept(self) -> Kept[tuple[Event, ...]]:
-        return self._events
-
-    @property
-    def _is_scored(self) -> bool:
-        ranking = self._live.board.rankings.get(self._ranking_id)
-        return ranking is not None and (isinstance(self._command, DeclareScoring) or bool(ranking.scorings))
-
-    async def _read(self, live_pool: LivePool) -> tuple[Event, ...]:
-        board = self._live.board
-        try:
-            (changed, *_) = decide(board, self._command)
-        except Refusal:
-            return ()  # it is judged, and refused, when it is decided
-        assert isinstance(changed, ScoringDeclared | ParticipantsChanged | RankingModified | RankingReopened)
-        return await read_scored_again(live_pool, self._live, changed)
-
-    def _scores(self) -> Iterable[Event]:
-        assert self._events.value is not None
-        return self._events.value
 
 
 class PointsDue(Evidence):

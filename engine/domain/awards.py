@@ -17,11 +17,11 @@ from engine.domain.terms import (
     UnityId,
 )
 
-Value = Literal["outcome", "score", "for", "against", "place", "performance", "solved", "minutes", "tries", "last"]
+AwardValue = Literal["outcome", "score", "for", "against", "place", "performance", "solved", "minutes", "tries", "last"]
 """What an award reads from a result, for each participant. `score`: own score first. `solved`, `minutes`, `tries` and
 `last` are those of a contest: how many problems, the sum of their minutes, the wrong tries before them, and the last
 minute."""
-Outcome = Literal["win", "draw", "loss", "bye"]
+ResultOutcome = Literal["win", "draw", "loss", "bye"]
 Says = Literal["win", "draw", "loss", "awarded"] | None
 Entries = Literal["entries+1"]
 ABSENT: Final = "absent"
@@ -53,10 +53,10 @@ class Award(
     """
 
     unity_id: Annotated[UnityId, Meta(ge=1, le=ID_MAX)]
-    value: Value
+    value: AwardValue
     table: Annotated[dict[_Text, _Amount], _TableSize] | Annotated[tuple[_Amount, ...], _TableSize] | None = None
     factor: _Amount = 1
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[ResultOutcome, ...] = ()
     statuses: Annotated[dict[_Text, _Amount | Entries | None], _TableSize] = {}
     ties: Literal["each", "mean"] = "each"
     among: Literal["participants", "enrolled"] = "participants"

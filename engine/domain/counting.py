@@ -12,7 +12,7 @@ import msgspec
 from engine.domain import events
 from engine.domain.commands import CausedPoints
 from engine.domain.events import Delta, Recorded, Total
-from engine.domain.lines import Line, Named, Rule, part_of
+from engine.domain.lines import Line, Rule, part_of
 from engine.domain.state import ResultLine, ResultsState, State
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -27,13 +27,11 @@ class KnownResults(Protocol):
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What judging may need to know besides the state. `now`: in the state, everything due by then has expired; None:
     no points expire. `recorded_at`: of the points that the command may make count or stop counting, by sequence, where
-    points expire. `given`: what the scorings have given for the competitions that the command may score again; None:
-    those are not scored again."""
+    points expire."""
 
     results: KnownResults = msgspec.field(default_factory=dict[RankingId, ResultsState])
     now: datetime | None = None
     recorded_at: Mapping[Sequence, datetime] = {}
-    given: "GivenLines | None" = None
 
 
 NOTHING_KNOWN: Final = Known()
@@ -73,48 +71,6 @@ class Caused:
     def of(self, competition_id: CompetitionId) -> CausedPoints:
         """The points that a competition caused."""
         return self._by_competition.get(competition_id, {})
-
-
-class GivenLine(msgspec.Struct, frozen=True, gc=False):
-    """A line of points that a scoring has given and no correction has replaced: `number` in the event `sequence`."""
-
-    sequence: Sequence
-    number: int
-    amount: int
-
-
-class ScoredBy(msgspec.Struct):
-    """What a ranking's scorings have given for one competition: `lines`, beginning with the event `first`, recorded at
-    `since`."""
-
-    first: Sequence
-    since: datetime
-    lines: dict[Named, GivenLine] = msgspec.field(default_factory=dict[Named, GivenLine])
-
-
-class GivenLines:
-    """What scorings have given, by ranking and competition."""
-
-    def __init__(self) -> None:
-        self.scored: dict[tuple[RankingId, CompetitionId], ScoredBy] = {}
-
-    def take(self, recorded: Recorded) -> None:
-        """Takes the next event, if it gives such points or replaces them."""
-        event = recorded.event
-        if not isinstance(event, events.PointsScored | events.PointsReversed) or event.competition_id is None:
-            return
-        of = event.ranking_id, event.competition_id
-        if isinstance(event, events.PointsScored):
-            scored = self.scored.get(of)
-            if scored is None:
-                scored = self.scored[of] = ScoredBy(recorded.sequence, recorded.recorded_at)
-            for lines in (event.given, event.given_results):
-                for number, line in enumerate(lines):
-                    its = GivenLine(recorded.sequence, number, line.amount)
-                    scored.lines[line.competitor_id, line.unity_id] = its
-        elif of in self.scored:
-            for named in event.replaced:
-                self.scored[of].lines.pop(named, None)
 
 
 _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)

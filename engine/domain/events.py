@@ -91,7 +91,7 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     `projections/tables/tables.py` adds the lists and totals that it changes. `judged`: False: operators can append it
     to a tournament that cannot be judged, so points that were due before may still have to expire. `opens_or_closes`:
     whether it closes its ranking, or reopens it. Points do not expire in a closed one. `gives`: it gives points, and
-    does not take back or restore them.
+    does not take back or restore them. `scores`: it gives the points of a result by a scoring, or takes them back.
     """
 
     structural: ClassVar[bool] = False
@@ -100,6 +100,7 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     personal: ClassVar[tuple[str, ...]] = ()
     judged: ClassVar[bool] = True
     gives: ClassVar[bool] = False
+    scores: ClassVar[bool] = False
     opens_or_closes: ClassVar[bool] = False
     tag: ClassVar[str] = ""
     touches: ClassVar[tuple[Touchable, ...]]
@@ -496,6 +497,8 @@ class PointsScored(PointsAdded, frozen=True, kw_only=True):
     """
 
     tag = "PointsScored"
+    touches = ()
+    scores = True
     instead_of: Sequence | None = None  # type: ignore[misc] # a field instead of a constant
     since: datetime | None = None  # type: ignore[misc]
     silent: tuple[Delta, ...] = ()
@@ -535,6 +538,12 @@ class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
     replaced: tuple[tuple[_Competitor, _Unity], ...] = ()
     instead_of: Sequence | None = None
     results: ClassVar[tuple[Scored, ...]] = ()
+    given_results: ClassVar[tuple[Scored, ...]] = ()
+    since: ClassVar[None] = None
+
+    @property
+    def scores(self) -> bool:  # type: ignore[override]
+        return bool(self.replaced)
 
 
 class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
@@ -551,6 +560,9 @@ class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
     deltas: tuple[Delta, ...]
     totals: tuple[Total, ...] = ()
     results: ClassVar[tuple[Scored, ...]] = ()
+    given_results: ClassVar[tuple[Scored, ...]] = ()
+    instead_of: ClassVar[None] = None
+    since: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.boundary)
@@ -584,8 +596,7 @@ def root(sequence: Sequence, event: Points) -> Sequence:
 
 def origin(sequence: Sequence, event: Points) -> Sequence:
     """The sequence that decides when the points of `event`, the event `sequence`, took place, and their order."""
-    first = None if isinstance(event, PointsExpired) else event.instead_of
-    return root(sequence, event) if first is None else first
+    return root(sequence, event) if event.instead_of is None else event.instead_of
 
 
 class _Revaluing(EventBase, frozen=True, kw_only=True):

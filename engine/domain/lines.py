@@ -26,7 +26,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 _T = TypeVar("_T")
 
 
-Named = tuple[CompetitorId, UnityId]
+LineName = tuple[CompetitorId, UnityId]
 """Names a line of an event of a scoring."""
 
 
@@ -142,7 +142,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         """After a competition has got this date; None: none is declared."""
         return replace(self, dates=_Given(self.dates, competition_id, date))
 
-    def replacing(self, lines: Mapping[Sequence, Container[Named]], *, replaced: bool = True) -> Self:
+    def replacing(self, lines: Mapping[Sequence, Container[LineName]], *, replaced: bool = True) -> Self:
         """After corrections have replaced these lines of events, or before."""
         rule = self
         for sequence, named in lines.items():

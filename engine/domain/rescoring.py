@@ -12,6 +12,14 @@ from typing import Final
 from msgspec import UNSET, Struct, field
 
 from engine.domain.awards import Scoring
+from engine.domain.commands import (
+    ChangeCompetition,
+    ChangeParticipants,
+    Command,
+    DeclareScoring,
+    ModifyRanking,
+    ReopenRanking,
+)
 from engine.domain.counting import GivenBack, KnownResults, TotalOf, TotalsOfResults, totals_of_named
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.events import (
@@ -29,7 +37,7 @@ from engine.domain.events import (
     Scored,
     ScoringDeclared,
 )
-from engine.domain.lines import Named, Rule, rule_of
+from engine.domain.lines import LineName, Rule, rule_of
 from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, choose, wanted
 from engine.domain.state import CompetitionState, ParticipantsState, RankingState, ResultLine, State, UnityState
 from engine.domain.steps import Steps, finished
@@ -51,7 +59,7 @@ class GivenBy(Struct):
 
     first: Sequence
     since: datetime
-    lines: dict[Named, GivenLine] = field(default_factory=dict[Named, GivenLine])
+    lines: dict[LineName, GivenLine] = field(default_factory=dict[LineName, GivenLine])
 
 
 class GivenLines:
@@ -99,7 +107,7 @@ class CorrectedCompetition(Struct, frozen=True):
     scale: str
 
 
-def corrected(competition: CompetitionState, event: CompetitionChanged) -> CorrectedCompetition:
+def _corrected(competition: CompetitionState, event: CompetitionChanged) -> CorrectedCompetition:
     def now(name: str) -> object:
         said = getattr(event, name, UNSET)
         return getattr(competition, name) if said is UNSET else said
@@ -138,11 +146,11 @@ class ChangedRanking(Struct, frozen=True):
     of_results: Collection[UnityId]
 
 
-ChangingScores = ScoringDeclared | ParticipantsChanged | RankingModified | RankingReopened
+_OfRanking = ScoringDeclared | ParticipantsChanged | RankingModified | RankingReopened
 """The events after which all results of a ranking may give other points."""
 
 
-def changed_ranking(state: State, event: ChangingScores) -> ChangedRanking:
+def _changed(state: State, event: _OfRanking) -> ChangedRanking:
     """The ranking of the event after it."""
     ranking = state.rankings[event.ranking_id]
     participants = ranking.participants
@@ -177,17 +185,40 @@ def new_scores(state: State, added: Iterable[CompetitionAdded], now: datetime | 
     return events
 
 
-def corrections(
-    state: State,
-    competition_id: CompetitionId,
-    competition: ScoredCompetition,
-    given: GivenLines,
-    known: KnownResults,
-    now: datetime | None,
+def may_rescore(state: State, command: Command) -> bool:
+    """Whether results may give other points after the command."""
+    match command:
+        case ChangeCompetition():
+            return is_scored(state) and any(getattr(command, one) is not UNSET for one in SCORED_FIELDS)
+        case DeclareScoring():
+            return True
+        case ReopenRanking() | ChangeParticipants() | ModifyRanking():
+            ranking = state.rankings.get(command.ranking_id)
+            return ranking is not None and bool(ranking.scorings)
+        case _:
+            return False
+
+
+def rescored(
+    state: State, event: Event, given: GivenLines, known: KnownResults, now: datetime | None
+) -> Steps[tuple[Event, ...]]:
+    """What scorings give and take back after an event that `may_rescore`; `given`: before it, for its competition or in
+    its ranking. Raises Conflict if a competition gave points in a closed ranking that would change, Unacceptable as
+    `new_scores`, and LacksResults."""
+    match event:
+        case CompetitionChanged():
+            return tuple(_of_competition(state, event, given, known, now))
+        case ScoringDeclared() | ParticipantsChanged() | RankingModified() | RankingReopened():
+            return (yield from _of_ranking(state, event, given, known, now))
+        case _:
+            return ()
+
+
+def _of_competition(
+    state: State, event: CompetitionChanged, given: GivenLines, known: KnownResults, now: datetime | None
 ) -> list[Event]:
-    """What changes in the rankings when the competition becomes this one. Raises Conflict if it gave points in a closed
-    ranking that would change, Unacceptable as `new_scores`, and LacksResults."""
-    events, closed = list[Event](), list[str]()
+    competition_id, events, closed = event.competition_id, list[Event](), list[str]()
+    competition = _corrected(state.competitions[competition_id], event)
     for ranking_id, ranking in state.rankings.items():
         before = given.of(ranking_id, competition_id)
         if ranking.scorings or before is not None:
@@ -204,19 +235,12 @@ def corrections(
     return events
 
 
-def scored_again(
-    state: State,
-    ranking_id: RankingId,
-    ranking: ChangedRanking,
-    given: GivenLines,
-    known: KnownResults,
-    now: datetime | None,
+def _of_ranking(
+    state: State, event: _OfRanking, given: GivenLines, known: KnownResults, now: datetime | None
 ) -> Steps[tuple[Event, ...]]:
-    """What changes in a ranking when it becomes this one, open. Raises Unacceptable as `new_scores`, and
-    LacksResults."""
-    rule, events = rule_of(state, ranking_id).reopening(), list[Event]()
+    ranking, rule, events = _changed(state, event), rule_of(state, event.ranking_id).reopening(), list[Event]()
     for competition_id, competition in state.competitions.items():
-        before = given.of(ranking_id, competition_id)
+        before = given.of(event.ranking_id, competition_id)
         events += _Scores(rule, ranking, competition_id, competition, before, now).events(known)
         refuse_too_many(events)
         yield
@@ -263,7 +287,7 @@ class _Scores:
 
     def events(self, known: KnownResults | None) -> Iterator[Event]:
         """The events. `known`: needed if it gave something before. Raises LacksResults."""
-        taken: dict[Sequence, list[Named]] = {}
+        taken: dict[Sequence, list[LineName]] = {}
         for named, line in sorted(self._taken.items()):
             taken.setdefault(line.sequence, []).append(named)
         rule = self._rule.replacing({sequence: frozenset(named) for sequence, named in taken.items()})
@@ -273,7 +297,7 @@ class _Scores:
         if self._new:
             yield self._scored(rule, totals)
 
-    def _reversed(self, sequence: Sequence, replaced: list[Named], totals: TotalsOfResults) -> Event:
+    def _reversed(self, sequence: Sequence, replaced: list[LineName], totals: TotalsOfResults) -> Event:
         assert self._before is not None
         counting = [one for one in replaced if self._counts(self._rule, sequence, one)]
         return PointsReversed(
@@ -308,7 +332,7 @@ class _Scores:
             totals=() if before is None else tuple([totals[one.unity_id, one.competitor_id] for one in at_once]),
         )
 
-    def _counts(self, rule: Rule, sequence: Sequence, named: Named) -> bool:
+    def _counts(self, rule: Rule, sequence: Sequence, named: LineName) -> bool:
         since = self._now or _ANY_TIME if self._before is None else self._before.since
         return rule.counts(sequence, since, self._competition_id, *named, self._now)
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol, assert_never, get_args
 
 from msgspec import Struct, structs
 
-from engine.domain.awards import ABSENT, Award, Entries, Outcome, Says, Scoring, Value
+from engine.domain.awards import ABSENT, Award, AwardValue, Entries, ResultOutcome, Says, Scoring
 from engine.domain.errors import Fault
 from engine.domain.notation import Notation, with_point
 from engine.domain.state import ParticipantsState, RankingState, UnityState
@@ -76,13 +76,13 @@ class ReadResult(Struct, frozen=True, kw_only=True):
     """What a result says of one participant. `score`: own and other's; `word`: the one after it, in lower case;
     `status`: instead of a performance, such as `dnf`."""
 
-    outcome: Outcome | None = None
+    outcome: ResultOutcome | None = None
     word: str = ""
     score: tuple[str, str] | None = None
     performance: str = ""
     status: str = ""
 
-    def keys(self, value: Value) -> Iterator[str]:
+    def keys(self, value: AwardValue) -> Iterator[str]:
         """Those that a table can have for it, the most exact first."""
         texts = [":".join(self.score)] if value == "score" and self.score else []
         if self.outcome is not None:
@@ -106,9 +106,9 @@ USUAL_STATUSES: Final = frozenset(("dns", "dnf", "dsq", "dq", "nc"))
 disqualified, not competing."""
 _OF_DUELS: Final = frozenset(("outcome", "score", "for", "against"))
 _OF_CONTESTS: Final = frozenset(("solved", "minutes", "tries", "last"))
-_OUTCOMES: Final = get_args(Outcome)
+_OUTCOMES: Final = get_args(ResultOutcome)
 _WITH_KEYS: Final = ("outcome", "score", "performance", "place")
-_SIGNS: Final[dict[str, Outcome]] = {"+": "win", "-": "loss"}
+_SIGNS: Final[dict[str, ResultOutcome]] = {"+": "win", "-": "loss"}
 _LEFT_OUT: Final = str.maketrans("", "", "()./")
 
 _KEY_SHOWN_MAX: Final = 80
@@ -314,7 +314,7 @@ def _duel(
     }
 
 
-def _outcome(says: Says, winner: CompetitorId | None, competitor_id: CompetitorId) -> Outcome:
+def _outcome(says: Says, winner: CompetitorId | None, competitor_id: CompetitorId) -> ResultOutcome:
     if says is not None and says != "awarded":
         return says
     if winner is not None:
@@ -497,7 +497,7 @@ def _text_faults(field: str, texts: Iterable[str]) -> Iterator[Fault]:
     return (Fault(field, fault) for text in texts if (fault := name_fault(_plain(text))) is not None)
 
 
-def _key_fault(value: Value, key: str) -> str | None:
+def _key_fault(value: AwardValue, key: str) -> str | None:
     """What is wrong with the key of a table, which no result would find."""
     own = _plain(key)
     if value == "place":

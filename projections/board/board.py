@@ -31,7 +31,7 @@ from engine.domain.awards import Scoring
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, PointsAdded, Recorded, Result
 from engine.domain.expiry import Expiry
-from engine.domain.lines import Named, declared_date, rule_of
+from engine.domain.lines import LineName, declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.names import name_key
 from engine.domain.notation import WHOLE, Notation
@@ -169,7 +169,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     criteria: tuple[Criterion, ...] = ()
     scorings: tuple[Scoring, ...] = ()
     undone: dict[Sequence, Sequence] = field(default_factory=dict)
-    replaced: dict[Sequence, frozenset[Named]] = field(default_factory=dict)
+    replaced: dict[Sequence, frozenset[LineName]] = field(default_factory=dict)
     of_results: frozenset[UnityId] = frozenset()
     special: frozenset[UnityId] = frozenset()
     updated_at: datetime
@@ -510,7 +510,7 @@ def update_of_results(
 
 
 def note_results(
-    board: Board, results: Results, sequence: Sequence, recorded_at: datetime, event: events.PointsAdded
+    board: Board, results: Results, sequence: Sequence, recorded_at: datetime, event: events.Points
 ) -> None:
     """Adds the results of an event that count at first. They age by the present date of their competition."""
     took_place = declared_date(board, event.competition_id) or event.since or recorded_at

@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 
 from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
-from engine.domain.lines import Named
+from engine.domain.lines import LineName
 from engine.domain.options import UnityOptions, options_of
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import (
@@ -70,7 +70,7 @@ class _Ranking(Struct, tag="ranking", array_like=True):
     criteria: tuple[Criterion, ...]
     undone: dict[Sequence, Sequence]
     scorings: tuple[Scoring, ...]
-    replaced: dict[Sequence, list[Named]]
+    replaced: dict[Sequence, list[LineName]]
     updated_at: datetime
     revised: Sequence
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, PointsAdded, Recorded, Total
+from engine.domain.events import Delta, Points, Recorded, Total
 from engine.domain.expiry import Expiry
 from engine.domain.marks import mark_of
 from engine.domain.state import ResultLine
@@ -75,7 +75,7 @@ class Results:
         self._numbers: dict[tuple[UnityId, CompetitorId], list[int] | SortedIntegers] = {}
         self._counts: dict[UnityId, Counts] = {}
         self._signs: dict[UnityId, int] = {}
-        self._given: dict[Sequence, tuple[datetime, CompetitionId | None, PointsAdded]] = {}
+        self._given: dict[Sequence, tuple[datetime, CompetitionId | None, Points]] = {}
         self._competitions: set[CompetitionId] = set()
         self._expiring: list[tuple[datetime, Sequence, UnityId]] = []  # a heap: when, which event, which unity
         self._count = 0
@@ -115,7 +115,7 @@ class Results:
         unities: CountingUnities,
         sequence: Sequence,
         recorded_at: datetime,
-        event: PointsAdded,
+        event: Points,
         took_place: datetime | None = None,
     ) -> None:
         """Adds the results that the event `sequence` of the ranking gives, which has these unities, even if they do not
@@ -253,5 +253,5 @@ class PassingResults:
 def note_given(results: Results, unities: CountingUnities, ranking_id: RankingId, recorded: Recorded) -> None:
     """Adds all results that an event gave in the ranking, counting or not."""
     event = recorded.event
-    if isinstance(event, PointsAdded) and event.given_results and event.ranking_id == ranking_id:
+    if isinstance(event, Points) and event.given_results and event.ranking_id == ranking_id:
         results.note(unities, recorded.sequence, recorded.recorded_at, event)

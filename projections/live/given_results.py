@@ -5,7 +5,7 @@ from contextlib import aclosing
 from datetime import datetime
 from functools import partial
 
-from engine.domain.events import PointsAdded, Recorded
+from engine.domain.events import Points, Recorded
 from engine.domain.lines import Rule, rule_of
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import TimeSlice
@@ -39,7 +39,7 @@ def _take(board: Board, results: Results, rule: Rule, recorded: Recorded, now: d
     """Takes the next event of the log: adds its results that count by the rule, and have not expired by `now` (None:
     nothing expires)."""
     event = recorded.event
-    if isinstance(event, PointsAdded) and event.given_results and event.ranking_id == rule.ranking_id:
+    if isinstance(event, Points) and event.given_results and event.ranking_id == rule.ranking_id:
         note_results(board, results, recorded.sequence, recorded.recorded_at, event)
         counting = [line.delta for line in rule.of(recorded) if line.is_result]
         if len(counting) < len(event.given_results):

@@ -19,7 +19,7 @@ from msgspec import Struct, inspect
 
 from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
-from engine.domain.lines import Named
+from engine.domain.lines import LineName
 from engine.domain.options import OPTIONS, UnityOptions
 from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import (
@@ -366,7 +366,7 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
 _criteria: Final = msgspec.json.Decoder(tuple[Criterion, ...]).decode
 _undone: Final = msgspec.json.Decoder(dict[Sequence, Sequence]).decode
 _scorings: Final = msgspec.json.Decoder(tuple[Scoring, ...]).decode
-_replaced: Final = msgspec.json.Decoder(dict[Sequence, frozenset[Named]]).decode
+_replaced: Final = msgspec.json.Decoder(dict[Sequence, frozenset[LineName]]).decode
 
 
 def unity_of(row: Row, totals: Totals) -> Unity:

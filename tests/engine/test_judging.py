@@ -13,6 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from engine.domain import commands, events
+from engine.domain.awards import Award, Scoring
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, NotFound, Refusal, Unacceptable
 from engine.domain.events import Criterion, Delta, Event
@@ -33,6 +34,7 @@ from engine.domain.terms import (
     PARTICIPANTS_MAX,
     RANKINGS_MAX,
     REVERSED_LINES_MAX,
+    SCORINGS_MAX,
     TAGS_MAX,
     UNDONE_MAX,
     UNITIES_MAX,
@@ -212,11 +214,20 @@ def declare(*criteria: Criterion, ranking_id: int = OVERALL) -> Command:
     return commands.DeclareClassification(ranking_id=ranking_id, criteria=criteria)
 
 
+def score(*scorings: Scoring, ranking_id: int = OVERALL) -> Command:
+    return commands.DeclareScoring(ranking_id=ranking_id, scorings=scorings)
+
+
+def scored(*scorings: Scoring) -> Event:
+    return events.ScoringDeclared(ranking_id=OVERALL, scorings=scorings)
+
+
 def declared(*criteria: Criterion) -> Event:
     return events.ClassificationDeclared(ranking_id=OVERALL, criteria=criteria)
 
 
 BY_POINTS: Final = Criterion(unity_id=POINTS)
+BY_OUTCOME: Final = Scoring(awards=(Award(unity_id=POINTS, value="outcome", table={"win": 3, "draw": 1, "loss": 0}),))
 BY_GOALS: Final = Criterion(unity_id=GOALS, best=BEST_MAX)
 AMONG_THE_TIED: Final = Criterion(unity_id=POINTS, among="tied")
 
@@ -467,6 +478,9 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         declared(*[AMONG_THE_TIED] * CRITERIA_MAX),
     ),
     "a classification may be declared no more": (declare(), declared()),
+    "a ranking may have scorings": (score(BY_OUTCOME), scored(BY_OUTCOME)),
+    "a ranking may have 20 scorings": (score(*[BY_OUTCOME] * SCORINGS_MAX), scored(*[BY_OUTCOME] * SCORINGS_MAX)),
+    "a ranking may have no scorings any more": (score(), scored()),
     "a ranking may be modified into what it is": (modify(ANNA, BEN, CARA), modified(ANNA, BEN, CARA)),
     "a modification replaces the list": (modify(DORA, ANNA), modified(DORA, ANNA)),
     "a modification may name the ranking": (modify(ANNA, name=" All "), modified(ANNA, name="All")),
@@ -1133,6 +1147,13 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
             ("description", NUL),
         ],
     ),
+    "a scoring that gives nothing, and one in a unity of another ranking": (
+        score(Scoring(awards=()), Scoring(awards=(Award(unity_id=TIMES, value="outcome"),))),
+        [
+            ("scorings[0].awards", "must be 1 to 100"),
+            ("scorings[1].awards[0].unity", f"unity {TIMES} is not in this ranking"),
+        ],
+    ),
     "points for a competition that does not count": (
         add((ANNA, POINTS, 1), competition_id=RIGGED),
         [("competition_id", "competition 23 is voided")],
@@ -1792,6 +1813,7 @@ def test_what_is_structural() -> None:
         events.RankingCreated,
         events.RankingInformationChanged,
         events.ClassificationDeclared,
+        events.ScoringDeclared,  # nothing is refused because of it, but the points of a result depend on it
         events.EventSetAside,
         events.TournamentUnpublished,  # these three are tried by what undoes them, see below
         events.PublicationRevealed,
@@ -1894,6 +1916,7 @@ def test_every_event_has_cases() -> None:
     assert accepted == set(get_args(Event)) - {
         events.TournamentOpened,
         events.PointsExpired,  # `tests/api/test_expiry.py` has these
+        events.PointsScored,  # `tests/engine/test_rescoring.py` has these
         *BESIDE_COMMANDS,
     }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
@@ -1903,7 +1926,9 @@ def test_every_event_has_cases() -> None:
         events.PublicationRevealed,
         events.CompetitorErased,  # as in OVERTAKEN
         events.PointsExpired,
-        events.PointsAdded,  # these four are of no consequence for decisions, see above
+        events.PointsAdded,  # these are of no consequence for decisions, see above
+        events.PointsScored,
+        events.ScoringDeclared,
         events.CompetitionChanged,
         events.ClassificationDeclared,
         events.RankingInformationChanged,

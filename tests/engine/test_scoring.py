@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.awards import Award, Scoring, Value
+from engine.domain.awards import Award, AwardValue, Scoring
 from engine.domain.options import UnityOptions, options_of
 from engine.domain.scoring import USUAL_WORDS, NotRead, choose, read, scoring_faults, wanted
 from engine.domain.terms import AWARDS_MAX, DELTA_MAX, SCORING_TABLE_MAX, SCORINGS_MAX, Counts, Sort
@@ -315,7 +315,7 @@ SCORINGS: Final = st.builds(
         st.builds(
             Award,
             unity_id=st.sampled_from([MAIN, GOALS, AGAINST, TENTHS]),
-            value=st.sampled_from(get_args(Value)),
+            value=st.sampled_from(get_args(AwardValue)),
             table=st.none() | st.just({"win": 3, "draw": 1, "loss": 0, "1": 5}) | st.just((5, 3, 1)),
             factor=st.integers(-3, 3),
             statuses=st.dictionaries(
