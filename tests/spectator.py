@@ -111,7 +111,7 @@ class Spectator:
             case "UnityChanged":
                 changed = {key: data[key] for key in ("name", "sort") if key in data}
                 self._unities[data["ranking_id"]][data["unity_id"]].update(changed)
-            case "PointsAdded" | "PointsReversed" | "PointsExpired":
+            case "PointsAdded" | "PointsScored" | "PointsReversed" | "PointsExpired":
                 for competitor_id, unity_id, amount in data["deltas"]:
                     self._totals[unity_id, competitor_id] += amount
                 for competitor_id, unity_id, result in data.get("results", ()):

@@ -126,6 +126,11 @@ class _PointsAdded(_OfRanking):
     reason: str | None | UnsetType = UNSET
 
 
+class _PointsScored(_PointsAdded):
+    instead_of: int | None | UnsetType = UNSET
+    totals: tuple[tuple[int, int, int | None], ...] | UnsetType = UNSET
+
+
 class _PointsReversed(_OfRanking):
     deltas: tuple[tuple[int, int, int], ...]
     reverses: int
@@ -155,6 +160,7 @@ _SHAPES: Final[dict[str, type[Struct]]] = {
     events.UnityChanged.tag: _UnityChanged,
     events.ClassificationDeclared.tag: _ClassificationDeclared,
     events.PointsAdded.tag: _PointsAdded,
+    events.PointsScored.tag: _PointsScored,
     events.PointsReversed.tag: _PointsReversed,
     events.PointsExpired.tag: _PointsExpired,
     events.RankingClosed.tag: _OfRanking,
