@@ -334,10 +334,10 @@ _TREE: Final = (
         If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run
         the same command again: it imports only the rest.
 
-        A line is done if an import into this ranking added a competition of the same group and round at the same time
-        between the same participants, as often as the file has it, and that import was not undone. If its location,
-        score or points differ now, it is refused: undo that import first, or correct that competition and leave the
-        line out.
+        A line is done if an import into this ranking added a competition of the same group and round at the same time,
+        as typed, between the same participants, as often as the file has it, and that import was not undone. If its
+        location, score or points differ now, it is refused: undo that import first, or correct that competition and
+        leave the line out. So is a match that looks like another one of the same two within two days.
 
         The command prints the name of the import, for `tallybook import undo`.
         """,

@@ -1,16 +1,18 @@
 """Competitions from files, with the points that they give in a ranking: how a line is known again, and what it becomes.
 
-A line is two requests: the competition, and its points. The key of a competition is made from its time, its group, its
-round, its participants, and the number of earlier lines with the same ones. The key of its points also includes the
-ranking. The score and the points are not in the keys but in the fingerprints of the requests. So a line whose score or
-points have changed since does not become another competition, which would count double. It is refused, and the message
-says what to do instead.
+A line is two requests: the competition, and its points. The key of a competition is made from its time as it was typed,
+its group, its round, its participants, and the number of earlier lines with the same ones. The key of its points also
+includes the ranking. The score and the points are not in the keys but in the fingerprints of the requests. So a line
+whose score or points have changed since does not become another competition, which would count double. It is refused,
+and the message says what to do instead. So is a match whose date was corrected: a line that looks like a match that no
+line of the file has made.
 
 A line without a score is a fixture: a competition without a result. If a later file has its score, the result is a
 request of its own.
 """
 
 from collections.abc import Sequence as Items
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -23,12 +25,19 @@ from api.imports.rows import FileRows, parted, taken
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.events import Event, Points, Recorded
+from engine.domain.faults import unacceptable
 from engine.domain.names import name_key
 from engine.domain.steps import Steps
-from engine.domain.terms import CompetitionId, RankingId
-from projections.board.board import Board
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId
+from projections.board.board import Board, Competition
 
 IMPORT_COMPETITIONS_MAX: Final = 100_000
+_DAYS_APART: Final = timedelta(days=3)
+_NEAR: Final = (
+    "competition {} of the same two took place on {}, and no line of this file is it; if it is this match, correct its "
+    "date and leave this line out, or give both a key; if it is another one, give this line a group, a round or a key "
+    "of its own"
+)
 _COMPETITION, _RESULT, _POINTS = range(3)
 """The requests of a line: the result is one of its own if an earlier import has added the fixture."""
 
@@ -44,13 +53,13 @@ class CompetitionLine(FileLine):
 
     @property
     def alike(self) -> tuple[object, ...]:
-        return self.played.started_at, self.played.group_id, self.played.round, self.played.participants
+        return self.played.typed_at, self.played.group_id, self.played.round, self.played.participants
 
     def set_prints(self, occurrence: int) -> None:
         self._occurrence = occurrence
         played, (generation, of_result, of_points) = self.played, self._generations
         same = {
-            "started_at": played.started_at.isoformat(),
+            "started_at": played.typed_at.isoformat(),
             "group": str(played.group_id),
             "round": f"{played.round} {name_key(played.round_name)}",
             "participants": ",".join(map(str, played.participants)),
@@ -98,6 +107,12 @@ class CompetitionLine(FileLine):
             round=played.round,
             round_name=played.round_name,
         )
+
+
+def _is_near(one: Played | Competition, other: Played) -> bool:
+    """Whether two matches of the same two may be one: they are at most two days apart, in the same group and round."""
+    same = (one.group_id, one.round, one.round_name) == (other.group_id, other.round, other.round_name)
+    return same and abs(one.started_at - other.started_at) < _DAYS_APART
 
 
 def _print(what: str, same: dict[str, str], rest: dict[str, str]) -> Print:
@@ -149,6 +164,8 @@ class Competitions(FileKind[CompetitionLine]):
         self._ranking_id = ranking_id
         self._scoring = scoring
         self._columns = columns
+        self._matches: dict[frozenset[CompetitorId], list[Played]] = {}
+        self._others: dict[frozenset[CompetitorId], list[tuple[CompetitionId, Competition]]] = {}
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
         self.reader = PlayedReader(board, self._ranking_id, self._columns, self._scoring, leave_out=self._leave_out)
@@ -158,11 +175,39 @@ class Competitions(FileKind[CompetitionLine]):
     def line(self, row: PlayedRow) -> Steps[CompetitionLine]:
         return CompetitionLine(row.number, (yield from self.reader.played(row)), self._ranking_id)
 
+    def count(self, board: Board) -> int:
+        return len(board.competitions)
+
+    def look(self, board: Board, lines: Items[CompetitionLine], others_max: int) -> Steps[None]:
+        """Gathers the matches of the file, and those of the same two that no line of it has made."""
+        own = {line.id for line in lines}
+        for line in lines:
+            if len(pair := frozenset(line.played.participants)) == 2:
+                self._matches.setdefault(pair, []).append(line.played)
+        for competition_id, one in board.competitions.run(1, others_max):
+            pair = frozenset(one.participants)
+            if pair in self._matches and competition_id not in own and one.voided_at is None:
+                self._others.setdefault(pair, []).append((competition_id, one))
+            yield
+
     def resolve(self, line: CompetitionLine, board: Board) -> None:
-        """Refuses the score of a fixture that has a result by now."""
+        """Refuses a match that was probably added with another date, and the score of a fixture that has a result by
+        now."""
+        if _COMPETITION in line.left:
+            self._refuse_near(line.played)
         if _RESULT in line.left and board.competitions[CompetitionId(line.id)].result is not None:
             why = f"competition {line.id} got a result by hand; leave this line out, or take that result back first"
             raise Unacceptable("This line cannot be imported.", [Fault("score", why)])
+
+    def _refuse_near(self, played: Played) -> None:
+        """Refuses a match, the only one of the file on its days, if others have added one of the same two there."""
+        pair = frozenset(played.participants)
+        if len([one for one in self._matches.get(pair, ()) if _is_near(one, played)]) > 1:
+            return
+        for competition_id, one in self._others.get(pair, ()):
+            if _is_near(one, played):
+                took_place = f"{one.started_at.astimezone(self.reader.zone):%Y-%m-%d %H:%M}".removesuffix(" 00:00")
+                raise unacceptable([Fault("date", _NEAR.format(competition_id, took_place))])
 
     def changed(self, recorded: Recorded) -> str | None:
         event = recorded.event

@@ -115,6 +115,9 @@ class Competitors(FileKind[CompetitorLine]):
         yield
         return CompetitorLine(row, self._secret)
 
+    def count(self, board: Board) -> int:
+        return len(board.competitors)
+
     def look(self, board: Board, lines: Items[CompetitorLine], others_max: int) -> Steps[None]:
         """A competitor that a later line registered in an earlier import is meant as a parent only if no other one has
         the name. That happens if lines have changed places since."""

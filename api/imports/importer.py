@@ -144,7 +144,7 @@ class Importer(Generic[_Line]):
         async with desk.database.connection_for(live.tournament_id) as connection:
             secret = await reading.secret_of(connection, live.tournament_id)
         await desk.live_pool.make_current(live)
-        others_max = len(live.board.competitors)
+        others_max = self.kind.count(live.board)
         self.lines, faults = await in_time_slices(asked(self.kind, live.board, secret))
         self._refuse_if_any(faults)
         await self._find_known()

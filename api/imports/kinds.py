@@ -100,10 +100,14 @@ class FileKind(ABC, Generic[_Line]):
         """Whether what a line made no longer counts."""
         raise NotImplementedError
 
+    @abstractmethod
+    def count(self, board: Board) -> int:
+        """How many of what lines make the board has."""
+
+    @abstractmethod
     def look(self, board: Board, lines: Items[_Line], others_max: int) -> Steps[None]:
-        """Prepares the judging of lines. Competitors of the board with a higher number than `others_max` may have been
-        registered by another import of the file meanwhile."""
-        yield from ()
+        """Prepares the judging of lines. What the board has with a higher number than `others_max`, another import of
+        the file may have made meanwhile."""
 
     def resolve(self, line: _Line, board: Board) -> None:
         """Finds what else the line names, unless it is done. Called for each line, in their order. Raises

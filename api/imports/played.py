@@ -11,7 +11,7 @@ follow that says that it was awarded. An empty score is that of a fixture.
 import re
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Items
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from functools import partial
 from itertools import islice
@@ -63,9 +63,11 @@ _GROUP: Final = re.compile(r"[0-9]{1,18}")
 
 
 class Played(Struct, frozen=True, kw_only=True):
-    """The content of a row: a competition, with the points that it gives."""
+    """The content of a row: a competition, with the points that it gives. `typed_at`: its date as it was typed, in
+    UTC unless an offset was: the same in every zone of the tournament."""
 
     started_at: datetime
+    typed_at: datetime
     group_id: int
     round: int | None
     round_name: str
@@ -123,7 +125,7 @@ class PlayedReader:
         self, board: Board, ranking_id: RankingId, columns: Items[str], scoring: ScoreRule, *, leave_out: bool
     ) -> None:
         self._names = Names(board)
-        self._zone = zone_of(board.publication.presentation.zone)
+        self.zone = zone_of(board.publication.presentation.zone)
         self._columns: dict[UnityId, str] = {}
         self._by_score: dict[UnityId, _Counting] = {}
         self.unities = unities = ranking_of(board, ranking_id).unities
@@ -165,7 +167,7 @@ class PlayedReader:
     def played(self, row: PlayedRow) -> Steps[Played]:
         """The content of the row. Raises Unacceptable with every fault of it, by column."""
         faults: list[Fault] = []
-        started_at = _time(row.fields["date"], self._zone, faults)
+        started_at, typed_at = (_time(row.fields["date"], zone, faults) for zone in (self.zone, UTC))
         group = row.fields.get("group", "").strip() or "1"
         if not _GROUP.fullmatch(group):
             faults.append(Fault("group", f"{group!r} is not a whole number"))
@@ -190,6 +192,7 @@ class PlayedReader:
         refuse_if_any(faults)
         return Played(
             started_at=started_at,
+            typed_at=typed_at,
             group_id=int(group),
             round=int(in_round) if _GROUP.fullmatch(in_round) else None,
             round_name="" if _GROUP.fullmatch(in_round) else in_round,

@@ -1,5 +1,6 @@
 """Competitions from files: what rows mean, which points they give, and how a line is known again."""
 
+import asyncio
 import re
 from typing import Any
 from unicodedata import normalize
@@ -11,9 +12,10 @@ from api.imports.competitions import IMPORT_COMPETITIONS_MAX, Competitions, read
 from api.imports.dates import DateOrder
 from api.imports.played import FORM_OF_DATES, ScoreRule
 from api.imports.rows import read_csv
+from api.imports.undoing import plan_undoing, undo_import
 from api.interface.names import Names
 from engine.domain.errors import Unreadable
-from engine.domain.terms import RankingId, TournamentId
+from engine.domain.terms import OPERATOR, RankingId, TournamentId
 from engine.log import registry
 from tests.api.cli.conftest import Tallybook
 from tests.api.football import SORTS
@@ -553,4 +555,69 @@ async def test_another_ranking_gets_points_of_the_same_competitions(imported: Im
     assert await imported.counts(DAY_ONE, win="2", ranking="Old rules") == (2, 0)
     assert len(await imported.listed()) == 2
     assert (await imported.table("Old rules"))["points"]["Ajax"] == 2
+    assert (await imported.table())["points"]["Ajax"] == 3
+
+
+async def test_in_another_zone_of_the_tournament_a_file_is_the_same(imported: Import) -> None:
+    """A time without a zone is found by what was typed, not by what it means where the tournament is now."""
+    season = "date,participants,score\n2024-03-01 15:00,Ajax|Brest,2:1\n2024-07-01,Celtic|Dynamo,0:0\n"
+    assert await imported.counts(season) == (2, 0)
+    table = await imported.table()
+    for zone in ("Europe/Berlin", "Asia/Tokyo"):
+        await imported.tallybook.done("tournament", "present", imported.slug, "--zone", zone)
+        assert await imported.counts(season) == (0, 2)
+    assert await imported.counts(season.replace("15:00", "15:00Z")) == (0, 2)
+    assert await imported.table() == table
+
+
+NEAR = re.compile(
+    r"line 2, date: competition ([0-9]+) of the same two took place on 2024-03-01( [0-9:]{5})?, and no line of this "
+    r"file is it; if it is this match, correct its date and leave this line out, or give both a key; if it is another "
+    r"one, give this line a group, a round or a key of its own"
+)
+HEAD = "date,participants,score\n"
+
+
+@pytest.mark.parametrize("corrected", ["2024-03-01 15:00", "2024-03-02", "2024-03-03", "2024-02-28"])
+async def test_a_match_with_a_corrected_kick_off_is_not_a_second_match(imported: Import, corrected: str) -> None:
+    await imported(DAY_ONE)
+    (fault,) = await imported.faults(f"{HEAD}{corrected},Ajax|Brest,2:1\n2024-03-01,Celtic|Dynamo,0:0\n{DAY_TWO}")
+    told = NEAR.fullmatch(fault)
+    assert told, fault
+    assert int(told[1]) == (await imported.listed())[0]["id"]
+
+
+async def test_a_match_entered_by_hand_is_not_imported_a_second_time(imported: Import) -> None:
+    added = "--started-at", "2024-03-01 15:00", "--group", "1"
+    match = await imported.tallybook.done("competition", "add", imported.slug, "Brest", "Ajax", *added)
+    for date in ("2024-03-01 15:00", "2024-03-01"):
+        (fault,) = await imported.faults(f"{HEAD}{date},Ajax|Brest,2:1\n")
+        told = NEAR.fullmatch(fault)
+        assert told, fault
+        assert told[1] == match.strip()
+    await imported.tallybook.done("void", imported.slug, match.strip())
+    assert await imported.counts(f"{HEAD}2024-03-01,Ajax|Brest,2:1\n") == (1, 0)
+
+
+async def test_matches_that_a_group_a_round_or_days_tell_apart_are_several(imported: Import) -> None:
+    await imported(DAY_ONE)
+    for column, text in (("group", "2"), ("round", "2"), ("round", "Cup")):
+        assert await imported.counts(f"date,participants,score,{column}\n2024-03-02,Ajax|Brest,2:1,{text}\n") == (1, 0)
+    assert await imported.counts(f"{HEAD}2024-03-04,Ajax|Brest,2:1\n") == (1, 0)
+    assert await imported.counts(f"{HEAD}2024-02-26,Brest|Ajax,2:1\n") == (1, 0)
+
+
+async def test_two_matches_of_the_same_two_within_two_days_are_several_in_one_file(imported: Import) -> None:
+    series = f"{HEAD}2024-03-01,Ajax|Brest,2:1\n2024-03-02,Ajax|Brest,0:1\n"
+    assert await imported.counts(series) == (2, 0)
+    assert await imported.counts(f"{series}2024-03-03,Brest|Ajax,0:1\n") == (1, 2)
+
+
+async def test_after_an_import_was_undone_its_corrected_file_is_imported(imported: Import) -> None:
+    name = (await imported(DAY_ONE)).name
+    async with imported.live() as live:
+        planned = await plan_undoing(imported.desk, live, str(name))
+        stop, ignore = asyncio.Event(), lambda *_: None
+        await undo_import(imported.desk, live, planned, actor=OPERATOR, stop=stop, progress=ignore)
+    assert await imported.counts(DAY_ONE.replace("2024-03-01", "2024-03-02")) == (2, 0)
     assert (await imported.table())["points"]["Ajax"] == 3

@@ -225,8 +225,9 @@ def _nobody(_done: int, _of: int) -> None: ...
 
 
 async def import_file(desk: Any, live: LiveTournament, ask: Import) -> Imported:
-    rows = [f"2024-03-{day:02},1|2,{'' if score is None else f'{score}:0'}" for day, score in ask.scores.items()]
-    file = read_csv("\n".join(["date,participants,score", *rows]).encode())
+    """Each day is a round, so that matches of the same two on the next day are others."""
+    rows = [f"2024-03-{day:02},{day},1|2,{'' if score is None else f'{score}:0'}" for day, score in ask.scores.items()]
+    file = read_csv("\n".join(["date,round,participants,score", *rows]).encode())
     kind = read_competitions(file, ask.ranking_id, ScoreRule())
     return await import_lines(desk, live, kind, actor=OPERATOR, stop=asyncio.Event(), progress=_nobody)
 
