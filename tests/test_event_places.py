@@ -74,7 +74,7 @@ NAMING: Final = {
         "projections/verification/setting_aside.py",
     ],
     "encodes": [
-        *("engine/log/codec.py", "engine/log/reading.py", "engine/log/tails.py"),
+        *("engine/log/codec.py", "engine/log/reading.py"),
         *("api/stream/frames.py", "api/stream/public_frames.py"),
     ],
     "folds": [

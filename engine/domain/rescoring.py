@@ -41,7 +41,15 @@ from engine.domain.lines import LineName, Rule, rule_of
 from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, choose, wanted
 from engine.domain.state import CompetitionState, ParticipantsState, RankingState, ResultLine, State, UnityState
 from engine.domain.steps import Steps, finished
-from engine.domain.terms import SCORED_LINES_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import (
+    RESCORED_LINES_MAX,
+    SCORED_LINES_MAX,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    UnityId,
+)
 
 _NOT_RECORDED: Final = Sequence(0)
 _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
@@ -181,7 +189,7 @@ def new_scores(state: State, added: Iterable[CompetitionAdded], now: datetime | 
                 dated = rule.dating(one.competition_id, one.started_at)
                 its = _Scores(dated, ranking, one.competition_id, one, None, now)
                 events += its.events(None)
-    refuse_too_many(events)
+    _refuse_beyond(SCORED_LINES_MAX, _lines_in(events))
     return events
 
 
@@ -203,8 +211,8 @@ def rescored(
     state: State, event: Event, given: GivenLines, known: KnownResults, now: datetime | None
 ) -> Steps[tuple[Event, ...]]:
     """What scorings give and take back after an event that `may_rescore`; `given`: before it, for its competition or in
-    its ranking. Raises Conflict if a competition gave points in a closed ranking that would change, Unacceptable as
-    `new_scores`, and LacksResults."""
+    its ranking. Raises Conflict if a competition gave points in a closed ranking that would change, Unacceptable beyond
+    SCORED_LINES_MAX lines of a competition or RESCORED_LINES_MAX of a ranking, and LacksResults."""
     match event:
         case CompetitionChanged():
             return tuple(_of_competition(state, event, given, known, now))
@@ -231,35 +239,39 @@ def _of_competition(
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; reopen them first: {', '.join(closed)}."
         )
-    refuse_too_many(events)
+    _refuse_beyond(SCORED_LINES_MAX, _lines_in(events))
     return events
 
 
 def _of_ranking(
     state: State, event: _OfRanking, given: GivenLines, known: KnownResults, now: datetime | None
 ) -> Steps[tuple[Event, ...]]:
-    ranking, rule, events = _changed(state, event), rule_of(state, event.ranking_id).reopening(), list[Event]()
+    ranking, rule = _changed(state, event), rule_of(state, event.ranking_id).reopening()
+    events, lines = list[Event](), 0
     for competition_id, competition in state.competitions.items():
         before = given.of(event.ranking_id, competition_id)
-        events += _Scores(rule, ranking, competition_id, competition, before, now).events(known)
-        refuse_too_many(events)
+        its = [*_Scores(rule, ranking, competition_id, competition, before, now).events(known)]
+        lines += _lines_in(its)
+        _refuse_beyond(RESCORED_LINES_MAX, lines)
+        events += its
         yield
     return tuple(events)
 
 
-def refuse_too_many(events: Iterable[Event]) -> None:
-    """Raises Unacceptable if scorings give and take back more than SCORED_LINES_MAX lines in these events."""
-    lines = sum(
+def _refuse_beyond(most: int, lines: int) -> None:
+    if lines > most:
+        raise Unacceptable(f"This would give or take back {lines:,} lines of points; at most {most:,} can be at once.")
+
+
+def _lines_in(events: Iterable[Event]) -> int:
+    """The lines that scorings give and take back in these events."""
+    return sum(
         [
             len(one.replaced) if isinstance(one, PointsReversed) else len(one.given) + len(one.given_results)
             for one in events
             if isinstance(one, PointsScored | PointsReversed)
         ]
     )
-    if lines > SCORED_LINES_MAX:
-        raise Unacceptable(
-            f"This would give or take back {lines:,} lines of points; at most {SCORED_LINES_MAX:,} can be at once."
-        )
 
 
 class _Scores:

@@ -88,6 +88,8 @@ SCORINGS_MAX: Final = 20
 """Scorings of one ranking."""
 SCORED_LINES_MAX: Final = 10_000
 """Lines of points that the results of one request give or take back in all rankings."""
+RESCORED_LINES_MAX: Final = 100_000
+"""Lines of points that change if all results of a ranking are scored again."""
 AWARDS_MAX: Final = 100
 """Awards of one scoring."""
 SCORING_TABLE_MAX: Final = 1_000

@@ -303,6 +303,11 @@ _TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {
 }
 
 
+def sets_aside(text: str) -> bool:
+    """Whether these lines may hold an event that sets another one aside."""
+    return f'["{EventSetAside.tag}"' in text
+
+
 def topics_of(event: Event) -> tuple[int, ...]:
     """What the event can be found by: a `Topic`, or the id of a competition."""
     topics = _TOPICS[type(event)]

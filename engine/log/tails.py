@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from engine.database.distribution import TournamentQuery
 from engine.domain.errors import LogForked
-from engine.domain.events import EventSetAside, Recorded
+from engine.domain.events import Recorded
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import digest
+from engine.log import codec, digest
 from engine.log.appending import Unseen
 from engine.log.heads import Head, beginning
 from engine.log.rows import ASIDE, PERSONALS, BlockLines, decoded, events_of, lines_of
@@ -134,7 +134,7 @@ def unseen_tail(tournament_id: TournamentId, after: Head, unseen: Unseen) -> Tai
     Raises LogForked if their chain of digests, recomputed from `after`, does not lead to where the append says, and
     LogUnreadable if an event cannot be decoded.
     """
-    if f'["{EventSetAside.tag}"' in unseen.text:
+    if codec.sets_aside(unseen.text):
         return None
     blocks = []
     head = after

@@ -55,6 +55,7 @@ from projections.answers import (
     windows,
 )
 from projections.answers import explanation as answered_explanation
+from projections.answers import scoring as answered_scoring
 from projections.answers import tables as answered_tables
 from projections.board import board as board_of_fold
 from projections.board import classified_lines
@@ -137,6 +138,12 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("announced bytes of bodies under way, per process", _bytes(body.AWAITED_BYTES_MAX), "503"),
             ("events of a ranking undone at the same time", f"{terms.UNDONE_MAX:,}", "422"),
             ("lines that a void, strike or opposite reverses", f"{terms.REVERSED_LINES_MAX:,}", "422"),
+            ("scorings of a ranking", f"{terms.SCORINGS_MAX}", "422"),
+            ("awards of a scoring", f"{terms.AWARDS_MAX}", "422"),
+            ("words, groups, statuses or amounts in a list of a scoring", f"{terms.SCORING_TABLE_MAX:,}", "422"),
+            ("lines that results in a request give and take back", f"{terms.SCORED_LINES_MAX:,}", "422"),
+            ("lines that change if a ranking is scored again", f"{terms.RESCORED_LINES_MAX:,}", "422"),
+            ("results without points in an answer", f"{answered_scoring.UNSCORED_MAX:,}", "the first"),
             ("participants or deltas in a request", f"{terms.DELTAS_MAX:,}", "422"),
             ("competitors or competitions created in a request", f"{terms.ITEMS_MAX:,}", "422"),
             (
