@@ -297,7 +297,7 @@ class Importer(Generic[_Line]):
                     refused.add(line)
                 for step in () if line in refused else line.left:
                     for event in decide(board, line.command(step)):
-                        if step == 0:  # later lines may name what the first request makes
+                        if step == 0 and event.creates:  # later lines may name it; points are those of the live board
                             fold(board, revisions, _as_if_recorded(event))
             except Unacceptable as refusal:
                 faults += _of_line(self.kind, line.number, refusal)

@@ -10,12 +10,13 @@ from msgspec import Struct
 from api.desk.desk import Desk
 from api.imports.competitions import read_competitions
 from api.imports.competitors import read_competitors
-from api.imports.importer import BrokenOff, Interrupted, asked
+from api.imports.importer import BrokenOff, Importer, Interrupted, asked
 from api.imports.kinds import FileKind
 from api.imports.played import ScoreRule
 from api.imports.rows import read_csv
 from api.interface.names import Names
-from engine.domain.commands import CreateRanking, RegisterCompetitor
+from engine.domain.awards import Award, Scoring
+from engine.domain.commands import CreateRanking, DeclareScoring, RegisterCompetitor
 from engine.domain.errors import Fault, QuotaReached
 from engine.domain.events import EventSetAside
 from engine.domain.steps import finished
@@ -230,3 +231,14 @@ async def test_a_key_that_was_used_for_something_else_is_named_with_its_line(
     assert (await imported.refused(season.file(range(2, 0, -1))))[1:] == [
         f"line 3: its key {key} was used for another request"
     ]
+
+
+@pytest.mark.parametrize("season", [COMPETITIONS])
+async def test_judging_a_file_gives_no_points_of_its_results(imported: Importing, season: Season) -> None:
+    awards = (Award(unity_id=UnityId(4), value="outcome", table={"win": 3, "draw": 1, "loss": 0}),)
+    await imported.submit(DeclareScoring(ranking_id=TABLE, scorings=(Scoring(awards=awards),)))
+    async with imported.live() as live:
+        totals = live.board.rankings[TABLE].unities[UnityId(4)].totals
+        importer = Importer(imported.desk, live, season.read(season.file(range(1, 3)).encode()), asyncio.Event())
+        await importer.judge()
+        assert [totals.get(one) for one in CLUBS] == [0, 0]
