@@ -139,13 +139,13 @@ class Write(Struct, frozen=True):
         tournament."""
         if of_items:
             (name,) = self.new_ids.values()
-            return self.answer.minimal({"ids": [getattr(event, name) for event in events]})
+            return self.answer.minimal({"ids": [getattr(event, name) for event in events if event.creates]})
         return self.answer.minimal({key: getattr(events[0], name) for key, name in self.new_ids.items()})
 
     def whole(self, view: BoardNow, events: Items[Event], *, of_items: bool) -> bytes | Later:
         """The body of the whole answer to what led to these events, or how to begin it."""
         if of_items and self.many is not None:
-            return self.many.render(view, self.many.answer, events)
+            return self.many.render(view, self.many.answer, [event for event in events if event.creates])
         return self.render(view, self.answer, events if self.shows_all else events[0])
 
 

@@ -144,3 +144,19 @@ async def test_points_of_a_scoring_are_not_undone_alone(season: Season) -> None:
     refused = await season.client.put(f"{league.path}/reverse.json", {"sequence": sequence})
     assert refused.status == 409
     assert "correct that result" in refused.json["message"]
+
+
+async def test_several_competitions_at_once_give_the_points_of_each_and_are_answered_once(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    items = [
+        {"group_id": 1, "participants": [a, b], "result": "2:1"},
+        {"group_id": 1, "participants": [b, c], "result": "0:0"},
+    ]
+    for minimal in ({}, {"Prefer": "return=minimal"}):
+        body = json.dumps({"items": items}).encode()
+        headers = {"Content-Type": "application/json"} | minimal
+        answered = (await season.client.post("competitions.json", body, headers)).json
+        assert len(answered["ids"] if minimal else answered["competitions"]["competition"]) == 2
+    assert await league.table() == {a: 6, b: 2, c: 2}
