@@ -150,10 +150,14 @@ class Write(Struct, frozen=True):
 
 
 class Preview(Enveloped, frozen=True, kw_only=True):
-    """Shows the effect of a change: the standings before and after. Records nothing."""
+    """Shows the effect of a change: the standings before and after. Records nothing. `fields`: as those of the
+    change."""
 
     command: type[Previewed]
     scope: Scope = Scope.ADMIN
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "fields", fields_of(self.command, self.fields))
 
 
 class Stream(Declared, frozen=True):

@@ -344,8 +344,12 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
         return arguments
     for field in fields:
         if field.name in given:
+            text = given.pop(field.name)
             try:
-                arguments[field.argument or field.name] = field.type.read(given.pop(field.name))
+                if text or field.empty is Empty.NOTHING:
+                    arguments[field.argument or field.name] = field.type.read(text)
+                else:
+                    _take_empty(field, arguments, faults)
             except FieldMisread as error:
                 faults += _faults_of(field.name, error)
         elif field.required:

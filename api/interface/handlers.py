@@ -49,6 +49,7 @@ from api.interface.fields import ITEMS, FormReader, ItemsReader, lists_of, read_
 from api.interface.operations import ACTIONS, OPERATIONS
 from api.interface.public.view import PublicViews
 from api.interface.rendering import TaggedBody, encode
+from api.interface.resources.previews import answer_preview
 from api.interface.resources.stream import (
     EVENTS,
     StreamQuestion,
@@ -58,7 +59,6 @@ from api.interface.resources.stream import (
     start_of,
 )
 from api.interface.resources.tournaments import pin_named
-from api.interface.resources.voiding import answer_preview
 from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import UNBUFFERED, Asked, StreamReply

@@ -29,8 +29,8 @@ from api.interface.resources import (
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *points.OPERATIONS,
     *classifications.OPERATIONS,
-    *rankings.OPERATIONS,
     *scoring.OPERATIONS,
+    *rankings.OPERATIONS,
     *standings.OPERATIONS,
     *recent_results.OPERATIONS,
     *competitor_standings.OPERATIONS,

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.errors import Unacceptable
-from engine.domain.events import Event, Points
+from engine.domain.events import Event
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
@@ -21,10 +21,12 @@ from projections.past.comparison import (
     ClassifiedMove,
     Comparison,
     ForeseenCounts,
+    ListChange,
     Move,
     classified_move_steps,
     copied,
     foreseen,
+    foreseen_rankings,
     moves,
     what_will_count,
 )
@@ -71,7 +73,7 @@ class ComparedRanking(Struct, frozen=True, kw_only=True):
 
 
 class Foreseen(Struct, frozen=True):
-    """`rankings`: those whose points would change. None: they have more than PREVIEW_AT_ONCE_MAX lines."""
+    """`rankings`: those whose points or lists would change. None: they have more than PREVIEW_AT_ONCE_MAX lines."""
 
     rankings: list[ComparedRanking] | None
 
@@ -92,7 +94,7 @@ class ForeseenQuestion(Question[Foreseen], frozen=True):
 
 def lines_foreseen(board: Board, decided: Iterable[Event]) -> int:
     """The number of lines to compare. Raises Unacceptable beyond PREVIEW_LINES_MAX."""
-    touched = [board.rankings[r] for r in {event.ranking_id for event in decided if isinstance(event, Points)}]
+    touched = [board.rankings[ranking_id] for ranking_id in foreseen_rankings(decided)]
     lines = sum([len(one.participants) * (len(one.unities) + bool(one.criteria)) for one in touched])
     if lines > PREVIEW_LINES_MAX:
         raise Unacceptable(
@@ -133,11 +135,12 @@ def compared(
 async def foreseen_comparisons(
     live: LiveTournament, decided: Items[Event], read: ReadSums
 ) -> dict[RankingId, Comparison]:
-    """The rankings whose points `decided` would change: in the state at the call, and in the state after it. Raises
-    TooMuchWork, and as `read`."""
+    """The rankings whose points or lists `decided` would change: in the state at the call, and in the state after it.
+    Raises TooMuchWork, and as `read`."""
     board, sequence = live.board, live.head.sequence
     after = foreseen(board, decided)
-    before = {r: copied(board.rankings[r], ranking.participants) for r, ranking in after.items()}
+    listed = {event.ranking_id for event in decided if isinstance(event, ListChange)}
+    before = {r: copied(board.rankings[r], None if r in listed else one.participants) for r, one in after.items()}
     now_count = {r: what_counts(board, r, live.expired_by) for r in after}
     found: dict[RankingId, Comparison] = {}
     with ExitStack() as stack:

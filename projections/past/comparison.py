@@ -128,11 +128,21 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
     )
 
 
+ListChange: Final = events.ParticipantsChanged | events.RankingModified
+"""The events that change the list of a ranking's competitors."""
+_Foreseeable: Final = events.Points | ListChange
+
+
+def foreseen_rankings(decided: Iterable[Event]) -> set[RankingId]:
+    """The rankings whose points or lists `decided` would change."""
+    return {event.ranking_id for event in decided if isinstance(event, _Foreseeable)}
+
+
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
-    """The rankings whose points `decided` would change, in the state after it. `board` does not change."""
+    """These rankings in the state after `decided`. `board` does not change."""
     ahead = Board()
     for event in decided:
-        if isinstance(event, events.Points):
+        if isinstance(event, _Foreseeable):
             if event.ranking_id not in ahead.rankings:
                 ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
             fold(ahead, Revisions(), Recorded(_UNKNOWN, _ANY_TIME, OPERATOR, None, event))

@@ -37,7 +37,8 @@ def page() -> str:
     operations = "".join(
         _row(declared)
         for declared in sorted((*OPERATIONS, *STREAMS, *ACTIONS), key=lambda one: one.path)
-        if not isinstance(declared, Preview)  # in the row of its change
+        if not isinstance(declared, Preview)
+        or declared.path.endswith("preview.json")  # others: in the row of the change
     )
     public = "".join(_public_row(read) for read in PUBLIC_READS)
     return f"{_INTRODUCTION}\n{_HEAD}{operations}\n{_PUBLIC}\n{_HEAD}{public}"

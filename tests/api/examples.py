@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -67,6 +68,8 @@ _FIRST_EVENING: Final = {
     "participants_delta": _points(("$ANA", "$POINTS", 3), ("$BEN", "$POINTS", 1)),
     "reason": "first evening",
 }
+_UNITY: Final = "$JUNIOR_POINTS"
+_SCORINGS: Final = [{"awards": [{"unity": _UNITY, "from": "outcome", "table": {"win": 3, "draw": 1, "loss": 0}}]}]
 
 STORY: Final = (
     Step(
@@ -181,6 +184,20 @@ STORY: Final = (
         body={"criteria": [{"unity": "$POINTS"}, {"unity": "$POINTS", "among": "tied"}, {"unity": "$WINS"}]},
     ),
     Step(operation_id="showClassification", ids=_LADDER, query="top=2"),
+    Step(
+        operation_id="previewDeclareScoring",
+        about="Points for wins and draws of all competitions, earlier ones included.",
+        ids=_JUNIORS,
+        query=f"scorings={quote(json.dumps(_SCORINGS).replace(' ', ''), safe='$:,')}".replace(
+            f"%22{_UNITY}%22", _UNITY
+        ),
+    ),
+    Step(operation_id="declareScoring", ids=_JUNIORS, body={"scorings": _SCORINGS}),
+    Step(operation_id="showScoring", ids=_JUNIORS),
+    Step(
+        operation_id="previewChangeCompetition", about="If it had been a draw.", ids=_MATCH, query="result=1-1&winner="
+    ),
+    Step(operation_id="previewChangeParticipants", ids=_JUNIORS, query="remove=$DAN"),
     Step(operation_id="showForm", ids=_LADDER, query="last=3"),
     Step(operation_id="showLeaders", ids=_LADDER, query="clock=world&until=2026-05-31"),
     Step(operation_id="showExpiring", ids=_LADDER, query="until=2999-01-01&unity=$WINS&top=2"),
@@ -204,6 +221,7 @@ STORY: Final = (
     Step(operation_id="orderRankings", body={"order": ["$JUNIORS", "$LADDER"]}),
     Step(operation_id="changeVisibility", ids=_JUNIORS, body={"hidden": True}),
     Step(operation_id="closeRanking", ids=_JUNIORS),
+    Step(operation_id="previewReopenRanking", ids=_JUNIORS),
     Step(operation_id="reopenRanking", ids=_JUNIORS),
     Step(
         operation_id="followEvents",

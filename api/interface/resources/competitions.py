@@ -8,9 +8,10 @@ from typing import Final, Protocol
 
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
+from api.access.auth import Scope
 from api.http.outgoing import Later, regrouped
 from api.interface import paging
-from api.interface.declarations import Many, Operation, Read, Write
+from api.interface.declarations import Many, Operation, Preview, Read, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, OWN_KEY, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
 from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
@@ -29,6 +30,7 @@ from api.interface.rendering import (
     tagged_body,
 )
 from api.interface.resources.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
+from api.interface.resources.previews import COMPARED
 from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
@@ -290,6 +292,7 @@ _MORE: Final = (
         "key", OWN_KEY, "the organiser's own id of it, such as a match number, without a comma; no two have the same"
     ),
 )
+_CHANGED: Final = (_STARTED_AT, _LOCATION, _PARTICIPANTS, _RESULT, _WINNER, _GROUP, *_MORE)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
@@ -348,7 +351,17 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         command=ChangeCompetition,
         answer=Answer("competition", CompetitionShape),
         render=render_competition,
-        fields=(_STARTED_AT, _LOCATION, _PARTICIPANTS, _RESULT, _WINNER, _GROUP, *_MORE),
+        fields=_CHANGED,
+        example={"location": "Hall 2"},
+    ),
+    Preview(
+        "competitions/{competition_id}/preview.json",
+        "Show what changing a competition would lead to, such as a supposed result",
+        operation_id="previewChangeCompetition",
+        command=ChangeCompetition,
+        answer=COMPARED,
+        fields=_CHANGED,
+        scope=Scope.WRITE,
         example={"location": "Hall 2"},
     ),
 )

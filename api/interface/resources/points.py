@@ -15,8 +15,8 @@ from api.access.auth import Scope
 from api.interface.declarations import Operation, Preview, Write
 from api.interface.fields import FROM_1, ID, SHORT, Field, FieldMisread, Schema, json_text
 from api.interface.rendering import Answer, BoardNow, encode
+from api.interface.resources.previews import COMPARED
 from api.interface.resources.standings import STANDINGS, render_standings
-from api.interface.resources.voiding import COMPARED
 from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas, ReversePoints
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.events import Delta, Points, changed_by

@@ -13,7 +13,7 @@ from msgspec import Meta, Raw, Struct
 from api.access.auth import Scope
 from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.interface import options
-from api.interface.declarations import NoQuestion, Operation, Read, Write
+from api.interface.declarations import NoQuestion, Operation, Preview, Read, Write
 from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, one_of
 from api.interface.kinds import Kind, KindName, kinds
 from api.interface.rendering import (
@@ -33,6 +33,7 @@ from api.interface.rendering import (
     tagged_body,
 )
 from api.interface.resources.competitors import RawCompetitors, competitor_pieces, participants_json
+from api.interface.resources.previews import COMPARED
 from api.interface.resources.standings import STANDINGS, OfRanking, render_standings
 from engine.domain.commands import (
     AddUnity,
@@ -263,6 +264,10 @@ _RANKING_LINES: Final = 5
 _LIST: Final = f"ids of competitors, in a form separated by commas, at most {PARTICIPANTS_MAX:,}"
 _TITLE: Final = Field("name", NAME, "its title; absent: unchanged")
 _DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: unchanged; empty: removed")
+_LIST_CHANGE: Final = (
+    Field("add", IDS, f"competitors already in it stay where they are: {_LIST}", argument="added"),
+    Field("remove", IDS, f"their points count again when they return: {_LIST}", argument="removed"),
+)
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
@@ -347,11 +352,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         command=ChangeParticipants,
         answer=STANDINGS,
         render=render_standings,
-        fields=(
-            Field("add", IDS, f"competitors already in it stay where they are: {_LIST}", argument="added"),
-            Field("remove", IDS, f"their points count again when they return: {_LIST}", argument="removed"),
-        ),
+        fields=_LIST_CHANGE,
         example={"add": [1], "remove": [2]},
+    ),
+    Preview(
+        "rankings/{ranking_id}/participants.json",
+        "Show what enrolling or removing competitors would lead to",
+        operation_id="previewChangeParticipants",
+        command=ChangeParticipants,
+        answer=COMPARED,
+        fields=_LIST_CHANGE,
+        scope=Scope.WRITE,
+        example={"remove": [2]},
     ),
     Write(
         "POST",
@@ -402,6 +414,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=STANDINGS,
         render=render_standings,
         scope=Scope.ADMIN,
+    ),
+    Preview(
+        "rankings/{ranking_id}/reopen.json",
+        "Show what reopening a ranking would lead to: results recorded meanwhile are scored",
+        operation_id="previewReopenRanking",
+        command=ReopenRanking,
+        answer=COMPARED,
     ),
     Write(
         "PUT",

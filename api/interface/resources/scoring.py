@@ -7,10 +7,12 @@ from typing import Final, Protocol
 import msgspec
 from msgspec import Struct
 
-from api.interface.declarations import Operation, Recall, RecallContext, Write
+from api.access.auth import Scope
+from api.interface.declarations import Operation, Preview, Recall, RecallContext, Write
 from api.interface.fields import Field, json_text
 from api.interface.rendering import Answer, BoardNow, TaggedBody, encode
 from api.interface.resources.points import decoded_array
+from api.interface.resources.previews import COMPARED
 from api.interface.shapes import answer_of, answered
 from engine.domain.awards import Scoring
 from engine.domain.commands import DeclareScoring
@@ -70,6 +72,16 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("scoring", DeclaredScoringsShape),
         render=_render_declared,
         fields=(_DECLARED,),
+        example=_EXAMPLE,
+    ),
+    Preview(
+        "rankings/{ranking_id}/scoring/preview.json",
+        "Show what declaring scorings would lead to",
+        operation_id="previewDeclareScoring",
+        command=DeclareScoring,
+        answer=COMPARED,
+        fields=(_DECLARED,),
+        scope=Scope.WRITE,
         example=_EXAMPLE,
     ),
 )

@@ -30,6 +30,7 @@ from tallybook_client.shapes import (
     Competitor,
     CompetitorForms,
     Criterion,
+    DeclaredScoring,
     Delta,
     Done,
     Erasure,
@@ -219,6 +220,29 @@ class Client:
         path = _path(slug, "competitions", competition_id)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 
+    async def preview_change_competition(
+        self,
+        slug: str,
+        competition_id: int,
+        *,
+        participants: Iterable[int] | None | UnsetType = UNSET,
+        result: str | Mapping[int, str] | None | UnsetType = UNSET,
+        winner: int | None | UnsetType = UNSET,
+        group_id: int | UnsetType = UNSET,
+        scale: str | None | UnsetType = UNSET,
+    ) -> tuple[ComparedRanking, ...]:
+        """Who would move by a supposed or corrected result, where results give points."""
+        fields = {
+            "participants": [*participants] if participants else participants,
+            "result": msgspec.json.encode(result).decode() if isinstance(result, Mapping) else result,
+            "winner": winner,
+            "group_id": group_id,
+            "scale": scale,
+        }
+        query = {name: "" if value is None else value for name, value in fields.items() if value is not UNSET}
+        path = _path(slug, "competitions", competition_id, "preview")
+        return await self._payload(path, query, "rankings", tuple[ComparedRanking, ...])
+
     async def erase_competitor(
         self, slug: str, competitor_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
     ) -> Done:
@@ -393,6 +417,13 @@ class Client:
         fields = _given(add=[*add] or None, remove=[*remove] or None)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 
+    async def preview_change_participants(
+        self, slug: str, ranking_id: int, *, add: Iterable[int] = (), remove: Iterable[int] = ()
+    ) -> tuple[ComparedRanking, ...]:
+        path = _path(slug, "rankings", ranking_id, "participants")
+        query = _given(add=[*add] or None, remove=[*remove] or None)
+        return await self._payload(path, query, "rankings", tuple[ComparedRanking, ...])
+
     async def add_unity(
         self,
         slug: str,
@@ -454,6 +485,37 @@ class Client:
         """No criteria: takes the declaration back."""
         path = _path(slug, "rankings", ranking_id, "classification")
         return await self._change("PUT", path, {"criteria": [*criteria]}, Done, idempotency_key, if_match)
+
+    async def preview_reopen_ranking(self, slug: str, ranking_id: int) -> tuple[ComparedRanking, ...]:
+        """Who would move by the results recorded since it was closed. Needs scope `admin`."""
+        path = _path(slug, "rankings", ranking_id, "reopen")
+        return await self._payload(path, {}, "rankings", tuple[ComparedRanking, ...])
+
+    async def show_scoring(self, slug: str, ranking_id: int) -> DeclaredScoring:
+        """What results give in the ranking, and which results give nothing."""
+        path = _path(slug, "rankings", ranking_id, "scoring")
+        return await self._payload(path, {}, "scoring", DeclaredScoring)
+
+    async def declare_scoring(
+        self,
+        slug: str,
+        ranking_id: int,
+        scorings: Iterable[Mapping[str, Any]],
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        """Scores all results of the ranking by these scorings, which are as in a Kind, but with ids of unities. None:
+        results give nothing."""
+        path = _path(slug, "rankings", ranking_id, "scoring")
+        return await self._change("PUT", path, {"scorings": [*scorings]}, Done, idempotency_key, if_match)
+
+    async def preview_declare_scoring(
+        self, slug: str, ranking_id: int, scorings: Iterable[Mapping[str, Any]]
+    ) -> tuple[ComparedRanking, ...]:
+        path = _path(slug, "rankings", ranking_id, "scoring", "preview")
+        query = {"scorings": msgspec.json.encode([*scorings]).decode()}
+        return await self._payload(path, query, "rankings", tuple[ComparedRanking, ...])
 
     # ── Points ──────────────────────────────────────────────────────────────────────────────────────────
 

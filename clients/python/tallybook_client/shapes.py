@@ -522,6 +522,20 @@ class Kind(Struct, frozen=True, kw_only=True):
     criteria: tuple[Mapping[str, Any], ...] = ()
 
 
+class Unscored(Struct, frozen=True, kw_only=True):
+    """A result that gives nothing. `why`: a sentence, with the forms that count."""
+
+    competition_id: int
+    why: str
+
+
+class DeclaredScoring(Struct, frozen=True, kw_only=True):
+    """`scorings`: those of a ranking, with the fields of requests. `unscored`: the first 1,000."""
+
+    scorings: tuple[Mapping[str, Any], ...]
+    unscored: tuple[Unscored, ...]
+
+
 class Presentation(Struct, frozen=True, kw_only=True):
     """`zone`: the IANA time zone of the tournament's days. `logo`: the event that contains it. None: none was
     declared."""

@@ -161,8 +161,20 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     assert (await tallybook.show_competition(slug, duel_id)).voided_at is not None
     assert await tallybook.preview_unvoid_competition(slug, duel_id)
     await tallybook.unvoid_competition(slug, duel_id)
+    scorings = [{"awards": [{"unity": points, "from": "outcome", "table": {"win": 5, "draw": 2, "loss": 0}}]}]
+    (preview,) = await tallybook.preview_declare_scoring(slug, ranking, scorings)
+    assert {move.total_after for move in preview.unities[0].moves if move.competitor_id == ada} == {8}
+    await tallybook.declare_scoring(slug, ranking, scorings)
+    declared = await tallybook.show_scoring(slug, ranking)
+    assert declared.scorings == tuple(scorings)
+    assert len(declared.unscored) == 1
+    (preview,) = await tallybook.preview_change_competition(slug, duel_id, result="1:1", winner=None)
+    assert {move.total_after for move in preview.unities[0].moves if move.competitor_id == ada} == {5}
+    assert await tallybook.preview_change_participants(slug, ranking, remove=[ada])
+    await tallybook.declare_scoring(slug, ranking, [])
     await tallybook.modify_ranking(slug, ranking, "score", [ben, ada])
     await tallybook.close_ranking(slug, ranking)
+    assert await tallybook.preview_reopen_ranking(slug, ranking) == ()
     await tallybook.reopen_ranking(slug, ranking)
     await tallybook.order_rankings(slug, [ranking])
     await tallybook.change_visibility(slug, ranking, hidden=True)

@@ -20,9 +20,9 @@ from api.desk.desk import open_desk
 from api.http.outgoing import CHUNK_BYTES, STEP_BYTES, Later, Long, Made, Outgoing, Taken, joined, regrouped
 from api.interface.paging import PageQuestion
 from api.interface.rendering import TaggedBody, whole
-from api.interface.resources import standings, voiding
+from api.interface.resources import previews, standings
+from api.interface.resources.previews import answer_preview
 from api.interface.resources.rankings import RankingQuestion, RankingsQuestion
-from api.interface.resources.voiding import answer_preview
 from api.service.app import make_front, serving
 from api.service.settings import Settings
 from benchmarks.machine import rss_bytes
@@ -107,7 +107,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
         assert isinstance(short, bytes)
         with pytest.MonkeyPatch.context() as patch:
             set_bounds(patch, PREVIEW_AT_ONCE_MAX=-1)
-            patch.setattr(voiding, "_MOVES_OF_CHUNK", 2)
+            patch.setattr(previews, "_MOVES_OF_CHUNK", 2)
             long = asyncio.run(answer_preview(live, PREVIEW, decided, read))
             assert isinstance(long, Long)
             chunks = long.chunks()

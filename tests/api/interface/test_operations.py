@@ -168,7 +168,8 @@ async def test_each_scope_reaches_as_far_as_it_should(
     }
     for name in OPERATIONS:
         with subtests.test(name):
-            needed = Scope.READ if name in READS else Scope.WRITE
+            is_read = name in READS and not name.endswith(("preview.json", "participants.json"))
+            needed = Scope.READ if is_read else Scope.WRITE
             if any(
                 word in name
                 for word in (
