@@ -343,6 +343,20 @@ _TREE: Final = (
         """,
     ),
     Entry(
+        "bring",
+        "bring:bring",
+        """
+        Bring the FILE of another program into a tournament: competitors, rankings with their scoring, and competitions.
+
+        It reads spreadsheets whose rows are competitions (XLSX, ODS, CSV), IOF XML 3.0, CLICS event feeds, srk, LENEX,
+        TRF and football.json. It says first what it would make and what it leaves out, and asks.
+
+        Bring the next state of the same file to correct and add: competitors and competitions are known by their ids in
+        the file, rankings by their names. What the file leaves empty stays. If it is interrupted, run it again.
+        """,
+        group=_COMPETE,
+    ),
+    Entry(
         "competition list",
         "competitions:list_competitions",
         "List the competitions of a tournament in the order in which they were added.",

@@ -118,6 +118,30 @@ def asked(kind: FileKind[_Line], board: Board, secret: bytes) -> Steps[tuple[lis
     return lines, faults
 
 
+def judged(kind: FileKind[_Line], now: Board, lines: Items[_Line], others_max: int) -> Steps[tuple[Board, list[Fault]]]:
+    """The board as it would be after all lines, and what is wrong with these. Each line that is not done is judged as
+    if those before it were. A line that needs a refused one has no fault of its own."""
+    board = replace(now, competitors=now.competitors.copy(), competitions=now.competitions.copy())
+    yield from kind.look(board, lines, others_max)
+    faults: list[Fault] = []
+    refused: set[FileLine] = set()
+    revisions = Revisions()
+    for line in lines:
+        try:
+            kind.resolve(line, board)
+            if line.needs in refused:
+                refused.add(line)
+            for step in () if line in refused else line.left:
+                for event in decide(board, line.command(step)):
+                    if step == 0 and event.creates:  # later lines may name it; points are those of the live board
+                        fold(board, revisions, _as_if_recorded(event))
+        except Unacceptable as refusal:
+            faults += _of_line(kind, line.number, refusal)
+            refused.add(line)
+        yield
+    return board, faults
+
+
 def _of_line(kind: FileKind[_Line], number: int, refusal: Refusal) -> list[Fault]:
     columns = kind.columns
     found = [Fault(f"line {number}, {columns.get(one.field, one.field)}", one.message) for one in refusal.faults]
@@ -281,28 +305,10 @@ class Importer(Generic[_Line]):
     # ── Judged ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _judge(self, others_max: int) -> Steps[None]:
-        """Judges each line that is not done as if those before it were. Lines that are done are not judged again: what
-        they made may have changed since. A line that needs a refused one has no fault of its own. Raises Unacceptable
-        with the faults of all."""
-        now = self._live.board
-        board = replace(now, competitors=now.competitors.copy(), competitions=now.competitions.copy())
-        yield from self.kind.look(board, self.lines, others_max)
-        faults: list[Fault] = []
-        refused: set[FileLine] = set()
-        revisions = Revisions()
-        for line in self.lines:
-            try:
-                self.kind.resolve(line, board)
-                if line.needs in refused:
-                    refused.add(line)
-                for step in () if line in refused else line.left:
-                    for event in decide(board, line.command(step)):
-                        if step == 0 and event.creates:  # later lines may name it; points are those of the live board
-                            fold(board, revisions, _as_if_recorded(event))
-            except Unacceptable as refusal:
-                faults += _of_line(self.kind, line.number, refusal)
-                refused.add(line)
-            yield
+        """Lines that are done are not judged again: what they made may have changed since. Raises Unacceptable with the
+        faults of all."""
+        _, faults = yield from judged(self.kind, self._live.board, self.lines, others_max)
+        self._done = sum(line.is_done for line in self.lines)
         self._refuse_if_any(faults)
 
     # ── Submitted ───────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,7 @@
 """Well-known kinds of rankings, as data (`kinds.json`): unities, scorings and criteria, by the names of unities.
 
-The command line and the console create one. The other unities and the classification are events after its creation.
+The command line and the console create one. The other unities, the classification and the scorings are events
+after its creation.
 The amounts in scorings are in the smallest unit of their unity, as everywhere.
 """
 
@@ -16,7 +17,7 @@ from msgspec import Meta, Struct
 from api.desk.case import Receipt
 from api.desk.desk import Desk
 from engine.domain.awards import Scoring
-from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification
+from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification, DeclareScoring
 from engine.domain.events import Criterion, MadeUnity
 from engine.domain.options import UnityOptions, as_main_unity, options_of
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, Sort, UnityId
@@ -36,6 +37,7 @@ KindName = Literal[
     "sailing",
     "golf",
     "triathlon",
+    "race",
     "icpc",
     "swim-gala",
     "medals",
@@ -126,6 +128,8 @@ async def create_ranking(
         ids[unity.name] = _made(receipt).unity_id
     if kind.criteria:
         receipt = await submit(DeclareClassification(ranking_id=made.ranking_id, criteria=kind.criteria_with(ids)))
+    if kind.scorings:
+        receipt = await submit(DeclareScoring(ranking_id=made.ranking_id, scorings=kind.scorings_with(ids)))
     return made, receipt.last_sequence
 
 

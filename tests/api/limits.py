@@ -13,6 +13,8 @@ from api.http import body, compression, connections, forms, outgoing, reply, thr
 from api.http import limits as http_limits
 from api.imports import competitions as imported_competitions
 from api.imports import competitors as imported_competitors
+from api.imports.readers import archives as brought_archives
+from api.imports.readers import brought, cells, elements, sheets
 from api.interface import paging
 from api.interface.public import view
 from api.interface.resources import (
@@ -496,6 +498,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
         "The command line": (
             ("an import's competitors", f"{imported_competitors.IMPORT_COMPETITORS_MAX:,}", "refused"),
             ("an import's competitions", f"{imported_competitions.IMPORT_COMPETITIONS_MAX:,}", "refused"),
+            ("a brought file, unpacked", f"{_bytes(brought_archives.UNPACKED_BYTES_MAX)}", "refused"),
+            ("a brought file as it is", f"{_bytes(brought.FILE_BYTES_MAX)}", "refused"),
+            ("its XML elements", f"{elements.ELEMENTS_MAX:,} at the same time", "refused"),
+            ("its rows, if it is a sheet", f"{sheets.SHEET_ROWS_MAX:,}", "refused"),
+            ("columns of a sheet", f"{cells.COLUMNS_MAX}", "others left out"),
             ("steps of an explanation", f"{explanation_text.STEPS_TOLD_MAX}", "others counted; `--json` has all"),
             ("overtakings of a step", f"{explanation_text.OVERTAKINGS_TOLD_MAX}", "others counted; `--json` has all"),
             ("characters of an event set aside", f"{setting_aside_cli.SHOWN_MAX:,}", "`--json` has all"),

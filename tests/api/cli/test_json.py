@@ -43,6 +43,7 @@ GIVEN: Final = {
     "competition import": "{slug} Pyramid {competitions}",
     "import list": "{slug}",
     "import undo": "{slug} {import}",
+    "bring": "{brought} --yes",
     "competition list": "{slug}",
     "points add": "{slug} Pyramid Ben=3 --competition Ben~-~Cid",
     "points undo": "{slug} Pyramid {added}",
@@ -94,7 +95,7 @@ REFUSED: Final = {
 }
 """Those that are refused here: the archive is of a tournament that is there, all events can be folded, and nobody
 receives the webhook. Their own tests read their JSON."""
-_IN_A_PROCESS: Final = {"competitor import", "competition import", "import undo"}  # they listen to signals
+_IN_A_PROCESS: Final = {"competitor import", "competition import", "import undo", "bring"}  # they listen to signals
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T].*")
 _INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z")
 _OF_HTTP: Final = {"created_at", "updated_at", "closed_at"}  # in standings, whose shape is documented without a zone
@@ -112,9 +113,10 @@ def _parameters(command: Any) -> set[str]:
 async def test_with_json_a_command_prints_json_and_nothing_else(
     tallybook: Tallybook, season: Season, tmp_path: Path
 ) -> None:
-    files = [tmp_path / name for name in ("competitors.csv", "competitions.csv", "digests", "erasures")]
+    files = [tmp_path / name for name in ("competitors.csv", "competitions.csv", "digests", "erasures", "brought.json")]
     files[0].write_text("name\nDan\nEve\n")
     files[1].write_text("date,participants,score\n2026-05-01,Ada|Cid,1:0\n")
+    files[4].write_text('{"name": "Cup", "matches": [{"team1": "Ada", "team2": "Cid"}]}')
     given = {file.stem: str(file) for file in files} | {"slug": season.client.tournament}
     for words, arguments in GIVEN.items():
         split = [part.format(**given).replace("~", " ") for part in arguments.split()]

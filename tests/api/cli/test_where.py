@@ -11,7 +11,7 @@ from tests.api.cli.conftest import said_here
 from tests.desks import until
 from tests.running import opened_by, said, started
 
-CREATE: Final = {"serve", "demo", "migrate", "tournament create"}
+CREATE: Final = {"serve", "demo", "migrate", "tournament create", "bring"}
 """The commands that make a database in a directory that has none. No other may."""
 
 

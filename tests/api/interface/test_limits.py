@@ -120,6 +120,12 @@ INTERNAL: Final[dict[str, str]] = {
         engine.domain.terms: EXCESS_MAX SCORE_PARTICIPANTS_MAX SET_ASIDE_MAX ID_MAX
         engine.log.archive: ARCHIVE_LINE_BYTES_MAX
         engine.log.registry: TOURNAMENT_ID_MAX
+        api.imports.readers.archives: MEMBERS_MAX
+        api.imports.readers.cells: SHEETS_MAX
+        api.imports.readers.elements: DEPTH_MAX TOKEN_BYTES_MAX
+        api.imports.readers.iof: _SECONDS_MAX
+        api.imports.readers.trf: _ROUNDS_MAX
+        api.imports.readers.xlsx: _ROWS_MAX _SHARED_BYTES_MAX
         api.cli.telemetry: PORT_MAX
         engine.domain.ids: _ID_DIGITS_MAX
         api.interface.resources.points: _DELTA_DIGITS_MAX _DELTA_CHARACTERS_MAX
@@ -136,6 +142,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.verification.witness: UNREADABLE_MAX NOTE_BYTES_MAX""",
     "length at which a message, a drawing or a column of text is cut": """
         api.web.console.competition_import_pages: _PARTICIPANTS_SHOWN
+        api.imports.readers.brought: DEFECTS_SHOWN NOTES_SHOWN
         engine.domain.faults: CIRCLE_SHOWN_MAX
         engine.domain.scoring: _KEY_SHOWN_MAX SHOWN_KEYS_MAX
         projections.verification.archives: NAMED_MAX

@@ -1,0 +1,114 @@
+"""The command that brings files of other programs."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from msgspec.structs import asdict
+
+from api.cli import printing
+from api.cli.files import read_whole
+from api.cli.interruptions import interruptible
+from api.cli.previews import DryRun
+from api.cli.progress import progress
+from api.cli.tournaments import open_tournament
+from api.cli.where import HERE, Json, Where, desk_at, tournament_at
+from api.imports.bringing import Bringing, BringingPlan
+from api.imports.dates import DateOrder
+from api.imports.readers.recognising import read_file
+from api.interface.direction import isolated
+from api.interface.kinds import KindName
+from engine.domain.errors import Unacceptable
+from engine.domain.steps import finished
+from engine.domain.terms import OPERATOR
+from engine.process.time_slices import in_time_slices
+
+BroughtFile = Annotated[Path, Parameter(help="The file; - means standard input.", allow_leading_hyphen=True)]
+Into = Annotated[str | None, Parameter(help="Slug of the tournament. Without one, a new tournament.")]
+
+
+async def bring(
+    file: BroughtFile,
+    slug: Into = None,
+    /,
+    *,
+    as_: Annotated[str | None, Parameter(name="--as")] = None,
+    like: KindName | None = None,
+    dates: DateOrder | None = None,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    as_
+        Name of the new tournament, or in an existing one of the file's only ranking, instead of that in the file.
+    like
+        Kind of the rankings, where the file does not tell.
+    dates
+        What comes first in dates such as 01/08/2026; needed only if none of the file shows it, as 13/02/2026 does.
+    yes
+        Do it without asking.
+    """
+    if json and not (yes or dry_run):
+        raise Unacceptable("With --json, nothing can be asked: add --yes or --dry-run.")
+    reader, brought = read_file(read_whole(file), file.name)
+    bringing = Bringing(brought, like=like, name=as_, dates=dates)
+    if slug is None:
+        offer = finished(bringing.judged(reader.name))
+    else:
+        async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+            offer = await in_time_slices(bringing.judged(reader.name, view.live.board))
+    if not json:
+        _show(offer, slug or f"a new tournament, {isolated(as_ or brought.name)}")
+    if dry_run or not (yes or _is_wanted()):
+        if json:
+            printing.json(offer)
+        return
+    with interruptible("brought anything") as listen:
+        async with desk_at(where, creates=slug is None) as desk:
+            slug = slug or (await open_tournament(desk, as_ or brought.name)).slug
+            async with tournament_at(desk, slug) as view:
+                stop = listen()
+                with progress("bringing") as advance:
+                    imported = await bringing.bring(desk, view.live, actor=OPERATOR, stop=stop, progress=advance)
+    if json:
+        printing.json({"slug": slug, "import": imported.name, **asdict(offer)})
+        return
+    printing.line(slug)
+    if imported.name is not None:
+        printing.say(f"to take its competitions back: tallybook import undo {slug} {imported.name}")
+
+
+def _show(offer: BringingPlan, where_to: str) -> None:
+    printing.say(f"{offer.format}; it would make in {where_to}:")
+    of_competitors = _new_of(offer.new_competitors, offer.corrected_competitors, offer.competitors)
+    printing.say(f"  {printing.count(offer.competitors, 'competitor')}{of_competitors}")
+    for name, kind in offer.rankings.items():
+        printing.say(f"  ranking {isolated(name)}, like {kind}")
+    for name in offer.known_rankings:
+        printing.say(f"  ranking {isolated(name)}, which is there")
+    of_competitions = _new_of(offer.new_competitions, offer.corrected_competitions, offer.competitions)
+    printing.say(f"  {printing.count(offer.competitions, 'competition')}{of_competitions}")
+    for sentence in offer.left_out:
+        printing.say(f"  note: {isolated(sentence)}")
+
+
+def _new_of(new: int, corrected: int, of: int) -> str:
+    """Empty if all are new."""
+    if new == of:
+        return ""
+    return f": {new:,} new, {corrected:,} to correct, and {of - new - corrected:,} as they are"
+
+
+def _is_wanted() -> bool:
+    if not sys.stdin.isatty():
+        printing.say("Nothing was changed. With --yes it is done.")
+        return False
+    with suppress(EOFError):
+        return printing.talk().input("Do it? [y/N] ").strip().casefold() in ("y", "yes")
+    return False

@@ -1,0 +1,451 @@
+"""Bringing the file of another program: what it would make in a tournament, judged as a whole, and then done.
+
+    competitors ──► rankings ──► competitions, whose results the scorings of the rankings turn into points
+
+Competitors and competitions are lines of the importer (`importer.py`). They are known again by their keys: a line
+whose competition has another score in the tournament corrects it. So the next state of a file corrects and adds, and an
+interrupted bringing continues when the file is brought again. What the file leaves empty stays. Competitors without a
+key are known by their name, as are rankings. The competitions that were added can be undone as an import.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Items
+from datetime import datetime, tzinfo
+from hashlib import sha256
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from api.desk.desk import Desk
+from api.imports.dates import DateOrder, order_of, year_first
+from api.imports.importer import Imported, Importer, asked, chunks, judged
+from api.imports.kinds import FileKind, FileLine, Print
+from api.imports.played import FORM_OF_DATES
+from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting
+from api.imports.rows import FileRow
+from api.interface.fields import FieldMisread, begin_of_time
+from api.interface.kinds import Kind, KindName, KindUnity, create_ranking, kinds
+from engine.domain.commands import (
+    AddCompetition,
+    ChangeCompetition,
+    ChangeCompetitor,
+    ChangeParticipants,
+    Command,
+    RegisterCompetitor,
+    UnvoidCompetition,
+)
+from engine.domain.errors import Fault, Unacceptable
+from engine.domain.events import Result
+from engine.domain.names import name_key
+from engine.domain.notation import Notation
+from engine.domain.steps import Steps
+from engine.domain.terms import (
+    ID_MAX,
+    NAME_CHARACTERS_MAX,
+    PARTICIPANTS_MAX,
+    SCORE_PARTICIPANTS_MAX,
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+)
+from engine.process.time_slices import in_time_slices
+from projections.answers.zones import zone_of
+from projections.board.board import Board
+from projections.live.tournament import LiveTournament
+
+_ADD, _CHANGE, _UNVOID = range(3)
+_L = TypeVar("_L", bound=FileLine)
+
+
+def _key(text: str) -> str:
+    """A key of the file as keys are here: without commas, and no longer than a name."""
+    key = " ".join(text.replace(",", " ").replace("|", " ").split())
+    return key if len(key) <= NAME_CHARACTERS_MAX else f"{key[:200]} {sha256(key.encode()).hexdigest()[:32]}"
+
+
+class _Line(FileLine):
+    """A line that is known by what is in the tournament. Its prints are those of this bringing alone: what was brought
+    before is found on the board."""
+
+    def __init__(self, number: int, said: Struct, at: str) -> None:
+        super().__init__(number)
+        self._content = msgspec.json.encode(said)
+        self._at = at
+
+    @property
+    def alike(self) -> bytes:
+        return self._content
+
+    def set_prints(self, occurrence: int) -> None:
+        content = sha256(b"%s %d" % (self._content, occurrence)).digest()
+        keys = [sha256(f"bring {self._at} {step} ".encode() + content).digest() for step in range(3)]
+        self.prints = tuple([Print(key, content) for key in keys])
+
+
+class EntrantLine(_Line):
+    def __init__(self, number: int, entrant: Entrant, at: str) -> None:
+        super().__init__(number, entrant, at)
+        self.entrant = entrant
+        self.key = _key(entrant.key) or None
+        self.tags = tuple([tag for tag in (" ".join(tag.replace(",", " ").split()) for tag in entrant.tags) if tag])
+        self.change: dict[str, Any] = {}
+
+    def command(self, step: int) -> Command:
+        competitor_id = CompetitorId(self.id)
+        if step == _CHANGE:
+            return ChangeCompetitor(competitor_id=competitor_id, **self.change)
+        return RegisterCompetitor(competitor_id=competitor_id, name=self.entrant.name, tags=self.tags, key=self.key)
+
+
+class Entrants(FileKind[EntrantLine]):
+    what = "competitor"
+    done = "registered"
+    steps = 2
+
+    def __init__(self, entrants: Items[Entrant], at: str) -> None:
+        super().__init__([FileRow(number, entrant) for number, entrant in enumerate(entrants, start=1)])
+        self._at = at
+        self._named: dict[str, list[CompetitorId]] = {}
+
+    def open(self, board: Board, secret: bytes) -> Steps[None]:
+        yield
+
+    def line(self, row: FileRow[Entrant]) -> Steps[EntrantLine]:
+        yield
+        return EntrantLine(row.number, row.fields, self._at)
+
+    def count(self, board: Board) -> int:
+        return len(board.competitors)
+
+    def look(self, board: Board, lines: Items[EntrantLine], others_max: int) -> Steps[None]:
+        wanted = {name_key(line.entrant.name) for line in lines}
+        for competitor_id, competitor in board.competitors.run(1, len(board.competitors)):
+            if (name := name_key(competitor.name)) in wanted:
+                self._named.setdefault(name, []).append(competitor_id)
+            yield
+
+    def resolve(self, line: EntrantLine, board: Board) -> None:
+        """Finds the competitor by the key, or else by the name: one who has none yet gets the key of the file. Raises
+        Unacceptable if several have the name."""
+        known = None if line.key is None else board.competitors.by_key(name_key(line.key))
+        named = self._named.get(name_key(line.entrant.name), [])
+        if known is None and line.key is not None:
+            named = [one for one in named if board.competitors[one].key is None]
+            self._named[name_key(line.entrant.name)] = []  # of two with one name in the file, one can be it
+            known = named[0] if len(named) == 1 else None
+        elif known is None:
+            if len(named) > 1:
+                why = f"{line.entrant.name!r} is the name of {', '.join(map(str, named))}; give the competitors keys"
+                raise Unacceptable("The name is that of several.", [Fault("name", why)])
+            known = named[0] if named else None
+        if known is None:
+            return
+        is_now, line.id = board.competitors[known], known
+        tags = tuple(dict.fromkeys((*is_now.tags, *line.tags)))
+        wished = {"name": line.entrant.name.strip(), "tags": tags, "key": line.key and name_key(line.key)}
+        line.change = {field: value for field, value in wished.items() if value and value != getattr(is_now, field)}
+        line.left = [_CHANGE] if line.change else []
+
+
+class MeetingLine(_Line):
+    """`participants` and `winner`: lines, whose competitors may have no id yet."""
+
+    def __init__(
+        self,
+        meeting: Meeting,
+        date: datetime | None,
+        participants: tuple[EntrantLine, ...],
+        winner: EntrantLine | None,
+        at: str,
+    ) -> None:
+        super().__init__(meeting.number, meeting, at)
+        self.meeting, self._date, self._participants, self._winner = meeting, date, participants, winner
+        self.key = _key(meeting.key)
+        self.change: dict[str, Any] = {}
+
+    def fields(self) -> dict[str, Any]:
+        """Those of the competition."""
+        meeting, ids = self.meeting, tuple([CompetitorId(line.id) for line in self._participants])
+        return {
+            "group_id": meeting.group,
+            "started_at": self._date,
+            "location": meeting.location.strip() or None,
+            "participants": ids,
+            "result": _result(meeting.score.strip(), ids),
+            "winner_id": None if self._winner is None else CompetitorId(self._winner.id),
+            "round": meeting.round,
+            "round_name": meeting.round_name.strip(),
+        }
+
+    def command(self, step: int) -> Command:
+        competition_id = CompetitionId(self.id)
+        if step == _UNVOID:
+            return UnvoidCompetition(competition_id=competition_id)
+        if step == _CHANGE:
+            return ChangeCompetition(competition_id=competition_id, **self.change)
+        return AddCompetition(competition_id=competition_id, key=self.key, **self.fields())
+
+
+def _result(score: str, participants: tuple[CompetitorId, ...]) -> Result | None:
+    if len(participants) <= SCORE_PARTICIPANTS_MAX:
+        return score or None
+    parts = dict(zip(participants, map(str.strip, score.split("|")), strict=False))
+    return {competitor_id: part for competitor_id, part in parts.items() if part} or None
+
+
+class Meetings(FileKind[MeetingLine]):
+    what = "competition"
+    done = "brought"
+    steps = 3
+    named = True
+
+    def __init__(
+        self, meetings: Items[Meeting], entrants: Mapping[str, EntrantLine], order: DateOrder, at: str
+    ) -> None:
+        super().__init__([FileRow(meeting.number, meeting) for meeting in meetings])
+        self._entrants, self._order, self._at = entrants, order, at
+
+    def open(self, board: Board, secret: bytes) -> Steps[None]:
+        self._zone: tzinfo = zone_of(board.publication.presentation.zone)
+        yield
+
+    def line(self, row: FileRow[Meeting]) -> Steps[MeetingLine]:
+        meeting, faults, date = row.fields, [], None
+        yield
+        if meeting.date:
+            try:
+                date = begin_of_time(year_first(meeting.date, self._order), self._zone)
+            except FieldMisread:
+                faults.append(Fault("date", f"{meeting.date!r} must be {FORM_OF_DATES}"))
+        if len(meeting.participants) > PARTICIPANTS_MAX:
+            faults.append(Fault("participants", f"must be at most {PARTICIPANTS_MAX:,}"))
+        unknown = [
+            one for one in (*meeting.participants, *filter(None, (meeting.winner,))) if one not in self._entrants
+        ]
+        if unknown:
+            faults.append(Fault("participants", f"{unknown[0]!r} is no competitor of the file"))
+        if faults:
+            raise Unacceptable("This line cannot be brought.", faults)
+        participants = tuple([self._entrants[one] for one in meeting.participants])
+        return MeetingLine(meeting, date, participants, self._entrants.get(meeting.winner), self._at)
+
+    def count(self, board: Board) -> int:
+        return len(board.competitions)
+
+    def look(self, board: Board, lines: Items[MeetingLine], others_max: int) -> Steps[None]:
+        """Keys are looked up in `resolve`."""
+        yield
+
+    def resolve(self, line: MeetingLine, board: Board) -> None:
+        known = board.competitions.by_key(name_key(line.key))
+        if known is None:
+            return
+        is_now, line.id = board.competitions[known], known
+        now = {**asdict(is_now), "started_at": is_now.date, "location": is_now.location or None}
+        line.change = {
+            field: value for field, value in line.fields().items() if value not in (None, "") and value != now[field]
+        }
+        if "result" in line.change:
+            line.change["winner_id"] = line.fields()["winner_id"]
+        line.left = [_CHANGE] * bool(line.change) + [_UNVOID] * (is_now.voided_at is not None)
+
+
+# ── The whole ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class BringingPlan(Struct, frozen=True, kw_only=True):
+    """What bringing a file would make. `rankings`: the kinds of new ones, by name; `known_rankings`: those that are
+    there. `left_out`: sentences."""
+
+    format: str
+    name: str
+    competitors: int
+    new_competitors: int
+    corrected_competitors: int
+    rankings: dict[str, str]
+    known_rankings: list[str]
+    competitions: int
+    new_competitions: int
+    corrected_competitions: int
+    left_out: tuple[str, ...]
+
+
+class _Planned(Struct, frozen=True, kw_only=True):
+    """A ranking that is there, or the kind of one to create."""
+
+    table: BroughtRanking
+    ranking_id: RankingId | None = None
+    kind: Kind | None = None
+
+
+class Bringing:
+    """Brings what a reader found in a file. `like`: the kind of its rankings, where the file does not tell. `name`: of
+    its only ranking, instead of its own. `dates`: the order of those like 01/08/2026; None: they tell."""
+
+    def __init__(
+        self, brought: Brought, *, like: KindName | None = None, name: str | None = None, dates: DateOrder | None = None
+    ) -> None:
+        only = name if len(brought.rankings) == 1 else None
+        self._tables = [
+            replace(table, name=only or table.name or brought.name or "Table", like=table.like or like or "")
+            for table in brought.rankings
+        ]
+        self._brought = brought
+        self._order = dates or order_of(meeting.date for meeting in brought.meetings)
+
+    def judged(self, file_format: str, board: Board | None = None) -> Steps[BringingPlan]:
+        """What it would make there; None: in a new tournament. Raises Unacceptable with what is wrong with the file."""
+        board = Board() if board is None else board
+        planned, groups = yield from self._planned(board)
+        entrants = Entrants(self._brought.entrants, "")
+        lines = yield from _asked(entrants, board)
+        after, faults = yield from judged(entrants, board, lines, entrants.count(board))
+        _refuse_if_any(faults)
+        meetings = self._meetings(lines, groups, "")
+        played = yield from _asked(meetings, after)
+        _, faults = yield from judged(meetings, after, played, meetings.count(after))
+        _refuse_if_any(faults)
+        return BringingPlan(
+            format=file_format,
+            name=self._brought.name,
+            competitors=len(lines),
+            new_competitors=sum(_ADD in line.left for line in lines),
+            corrected_competitors=sum(_CHANGE in line.left for line in lines),
+            rankings={one.table.name: one.table.like for one in planned if one.ranking_id is None},
+            known_rankings=[one.table.name for one in planned if one.ranking_id is not None],
+            competitions=len(played),
+            new_competitions=sum(_ADD in line.left for line in played),
+            corrected_competitions=sum(bool(line.left) and _ADD not in line.left for line in played),
+            left_out=self._brought.notes,
+        )
+
+    async def bring(
+        self,
+        desk: Desk,
+        live: LiveTournament,
+        *,
+        actor: ActorId,
+        stop: asyncio.Event,
+        progress: Callable[[int, int], None],
+    ) -> Imported:
+        """Does it. Returns the import of the competitions. Raises as the importer does."""
+        at = str(live.head.sequence)
+        entrants = Importer(desk, live, Entrants(self._brought.entrants, at), stop)
+        await entrants.judge()
+        await entrants.submit(actor, progress)
+        planned, groups = await in_time_slices(self._planned(live.board))
+        ids = {ref: CompetitorId(line.id) for ref, line in _by_reference(entrants.lines).items()}
+        for number, one in enumerate(planned):
+            await _enrol(desk, live, one, [ids[ref] for ref in one.table.entrants], f"{at}-{number}", actor)
+        meetings = Importer(desk, live, self._meetings(entrants.lines, groups, at), stop)
+        await meetings.judge()
+        return await meetings.submit(actor, progress)
+
+    def _planned(self, board: Board) -> Steps[tuple[list[_Planned], dict[int, int]]]:
+        """The rankings, and the groups that competitions of a group of the file get: one of its own for each new
+        ranking, where others have taken it. Raises Unacceptable if the kind of one is not known."""
+        named = {name_key(ranking.name): ranking_id for ranking_id, ranking in board.rankings.items()}
+        taken: set[int] = set()
+        for competition_id in board.competitions:
+            taken.add(board.competitions[competition_id].group_id)
+            yield
+        groups: dict[int, int] = {}
+        planned = []
+        for table in self._tables:
+            ranking_id = named.get(name_key(table.name))
+            scorings = () if ranking_id is None else board.rankings[ranking_id].scorings
+            own = [group for scoring in scorings for group in scoring.groups]
+            for group in table.groups:
+                free = group if group not in taken else max(taken, default=0) + 1
+                groups.setdefault(group, own[0] if own else group if ranking_id is not None else free)
+            taken |= {groups[group] for group in table.groups}
+            kind = None
+            if ranking_id is None:
+                whole = len(self._tables) == 1 and not len(board.competitions)
+                kind = _kind(table, () if whole else tuple([groups[group] for group in table.groups]))
+            planned.append(_Planned(table=table, ranking_id=ranking_id, kind=kind))
+        return planned, groups
+
+    def _meetings(self, lines: Items[EntrantLine], groups: Mapping[int, int], at: str) -> Meetings:
+        tables = {group: table.name for table in self._tables for group in table.groups}
+        alike: Counter[str] = Counter()
+        meetings = []
+        for meeting in self._brought.meetings:
+            key = meeting.key or f"{meeting.round or meeting.round_name} {' - '.join(meeting.participants)}"
+            key = _key(key if meeting.key in key and meeting.key else f"{tables.get(meeting.group, '')}: {key}")
+            alike[key] += 1
+            key = key if alike[key] == 1 or meeting.key else f"{key} ({alike[key]})"
+            meetings.append(replace(meeting, key=key, group=groups.get(meeting.group, meeting.group)))
+        return Meetings(meetings, _by_reference(lines), self._order, at)
+
+
+def _kind(table: BroughtRanking, groups: tuple[int, ...]) -> Kind:
+    """The kind of a new ranking, whose scorings are for these groups; none: for all."""
+    if table.like not in kinds():
+        raise Unacceptable(f"The file does not tell how its results count: say --like {', '.join(kinds())}.")
+    kind = kinds()[table.like]  # type: ignore[index]
+    main = kind.unities[0]
+    scorings = []
+    for scoring in kind.scorings:
+        of_groups = {**scoring, "groups": groups} if groups and not scoring.get("name") else dict(scoring)
+        of_groups["awards"] = [
+            {**award, "table": {outcome: _amount(main, points) for outcome, points in table.points.items()}}
+            if table.points and award["unity"] == main.name and award["from"] == "outcome"
+            else award
+            for award in scoring["awards"]
+        ]
+        scorings.append(of_groups)
+    return replace(kind, scorings=tuple(scorings))
+
+
+def _amount(main: KindUnity, points: str) -> int:
+    """Raises Unacceptable if the main unity cannot hold these points."""
+    try:
+        return Notation(decimals=main.decimals, time=main.time).number(points)
+    except ValueError as error:
+        raise Unacceptable(
+            "The points of the file do not fit the ranking.", [Fault(main.name, f"{points} {error}")]
+        ) from error
+
+
+async def _enrol(
+    desk: Desk, live: LiveTournament, planned: _Planned, participants: list[CompetitorId], key: str, actor: ActorId
+) -> None:
+    """Creates the ranking, or adds those who are not in it."""
+    first = tuple(participants[:PARTICIPANTS_MAX])
+    ranking_id = planned.ranking_id
+    if planned.kind is not None:
+        made, _ = await create_ranking(
+            desk, live, planned.kind, name=planned.table.name, participants=first, actor=actor
+        )
+        ranking_id = made.ranking_id
+    assert ranking_id is not None
+    ranking = live.board.rankings[ranking_id]
+    enrolled = ranking.participants.lookup()
+    missing = [one for one in participants if one not in enrolled]
+    for chunk in chunks(missing, PARTICIPANTS_MAX):
+        await desk.submit(live, ChangeParticipants(ranking_id=ranking_id, added=tuple(chunk)), actor=actor)
+
+
+def _by_reference(lines: Items[EntrantLine]) -> dict[str, EntrantLine]:
+    """The lines by what competitions call them: the key, or else the name."""
+    return {line.entrant.key or line.entrant.name: line for line in lines}
+
+
+def _asked(kind: FileKind[_L], board: Board) -> Steps[list[_L]]:
+    """The lines, with ids that are only for this. Raises Unacceptable."""
+    lines, faults = yield from asked(kind, board, b"")
+    _refuse_if_any(faults)
+    for number, line in enumerate(lines, start=1):
+        line.id = ID_MAX - number
+    return lines
+
+
+def _refuse_if_any(faults: Items[Fault]) -> None:
+    if faults:
+        raise Unacceptable("Nothing is brought; correct these lines.", faults)

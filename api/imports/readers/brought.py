@@ -1,0 +1,137 @@
+"""What a file of another program would make, in the words of its reader: competitors, rankings, competitions. Pure.
+
+Everything has a key: its id in the file, or else what distinguishes it there. By their keys, the next state of the same
+file corrects what an earlier one brought.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain.errors import Fault, Unreadable
+
+FILE_BYTES_MAX: Final = 64 * 2**20
+"""Bytes of a file that is brought."""
+DEFECTS_SHOWN: Final = 20
+NOTES_SHOWN: Final = 20
+
+
+class Entrant(Struct, frozen=True, kw_only=True):
+    """A competitor. Of a person only this much is kept. `tags`: the club."""
+
+    key: str
+    name: str
+    tags: tuple[str, ...] = ()
+    rating: int | None = None
+
+
+class Meeting(Struct, frozen=True, kw_only=True):
+    """A competition. `number`: the line of the file that names it. `participants`, `winner`: keys of entrants. `score`:
+    as in files of competitions: a score, or the performance of each participant, separated by `|`; empty: it is still
+    to be played. `date`: a day or time, with or without an offset."""
+
+    number: int
+    key: str
+    participants: tuple[str, ...]
+    score: str = ""
+    winner: str = ""
+    date: str = ""
+    group: int = 1
+    round: int | None = None
+    round_name: str = ""
+    location: str = ""
+
+
+class BroughtRanking(Struct, frozen=True, kw_only=True):
+    """A ranking. `like`: the kind of ranking that it is created as; empty: the file does not tell. `groups`: of the
+    competitions that it scores. `points`: what an outcome gives in the main
+    unity, as the table of an award names it, if it is other than in the kind."""
+
+    name: str
+    entrants: tuple[str, ...]
+    groups: tuple[int, ...] = (1,)
+    like: str = ""
+    points: dict[str, str] = {}
+
+
+class Brought(Struct, frozen=True, kw_only=True):
+    """What a file would make. `name`: of the tournament. `notes`: what is left out of it, and why, a sentence each."""
+
+    name: str
+    entrants: tuple[Entrant, ...]
+    rankings: tuple[BroughtRanking, ...]
+    meetings: tuple[Meeting, ...]
+    notes: tuple[str, ...] = ()
+
+
+class FileReader(Struct, frozen=True, kw_only=True):
+    """A reader. `name`: of the format, as people call it. `suffixes`: of files that may have it. `recognises`: whether
+    a file that begins with these bytes has it. `read` raises Unreadable, naming lines or elements."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    recognises: Callable[[bytes], bool]
+    read: Callable[[bytes], Brought]
+
+
+class Noticed:
+    """Collects what is wrong with a file, and what is left out of it."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+        self._count = 0
+        self._notes: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
+
+    def fault(self, where: str, what: str) -> None:
+        self._count += 1
+        if len(self._faults) < DEFECTS_SHOWN:
+            self._faults.append(Fault(where, what))
+
+    def note(self, what: str, where: str = "") -> None:
+        """Notes that something is left out: each kind of thing once, with its number and where it first is."""
+        self._notes[what] += 1
+        self._first.setdefault(what, where)
+
+    def refuse_if_any(self) -> None:
+        if self._faults:
+            more = f" ({self._count:,} in all)" if self._count > len(self._faults) else ""
+            raise Unreadable(f"The file cannot be brought; correct it where it says so{more}.", self._faults)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        shown = []
+        for what, count in self._notes.most_common(NOTES_SHOWN):
+            places = ", ".join(filter(None, (self._first[what], f"{count:,} times" if count > 1 else "")))
+            shown.append(f"{what} ({places})" if places else what)
+        return tuple(shown)
+
+
+def text_of(content: bytes) -> str:
+    """The text of a file, in UTF-8. Raises Unreadable."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}).") from error
+
+
+def decoded(text: str | bytes, kind: Any, where: str) -> Any:
+    """The JSON as `kind`. Raises Unreadable."""
+    try:
+        return msgspec.json.decode(text, type=kind, strict=False)
+    except RecursionError:
+        raise Unreadable("The file cannot be brought.", [Fault(where, "it is nested too deeply")]) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Unreadable("The file cannot be brought.", [Fault(where, str(error))]) from error
+
+
+def clock(milliseconds: int) -> str:
+    """A time as competitions have it: `1:02:03.4`."""
+    seconds, rest = divmod(milliseconds, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+    return f"{text}.{rest:03}".rstrip("0") if rest else text

@@ -1,0 +1,159 @@
+"""Event feeds of programming contests, CLICS 2023-06 and 2026-01. Pure.
+
+The contest is one competition, whose performances are the solved problems of each team: `A:43 B:120+2` is A in minute
+43, and B in minute 120 after two wrong tries. The last state of the feed counts, so a rejudging or a revealed verdict
+corrects. Where the official JSON schemas contradict the text of the specification, this follows the text.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from msgspec import UNSET, Struct, UnsetType
+
+from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, decoded, text_of
+from engine.domain.errors import Fault, Unreadable
+
+_MINUTE: Final = 60_000
+_RELATIVE: Final = re.compile(r"(-?)([0-9]{1,6}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,3}))?")
+_MINUTES_PENALTY: Final = 20
+NONE_SOLVED: Final = "-"
+"""The performance of a team without a solved problem."""
+
+
+class _Event(Struct):
+    type: str
+    data: Any
+    id: str | None | UnsetType = UNSET
+
+
+def _solved(tries: Iterable[tuple[str, int, bool, bool]], label: Callable[[str], str]) -> str:
+    """The performance of a team whose judged tries these are, in their order: problem, milliseconds, whether it solves,
+    whether it adds penalty otherwise."""
+    wrong: dict[str, int] = {}
+    done: dict[str, str] = {}
+    for problem, at, solves, penalty in tries:
+        if problem not in done:
+            if solves:
+                before = wrong.get(problem, 0)
+                done[problem] = f"{label(problem)}:{at // _MINUTE}" + (f"+{before}" if before else "")
+            elif penalty:
+                wrong[problem] = wrong.get(problem, 0) + 1
+    return " ".join(done.values()) or NONE_SOLVED
+
+
+def _made(name: str, key: str, start: str, teams: dict[str, Entrant], runs: dict[str, str], found: Noticed) -> Brought:
+    found.refuse_if_any()
+    contest = Meeting(
+        number=1, key=key, participants=tuple(runs), score="|".join(runs.values()), date=start, round_name=name
+    )
+    table = BroughtRanking(name=name, like="icpc", entrants=tuple(teams))
+    return Brought(
+        name=name,
+        entrants=tuple(teams.values()),
+        rankings=(table,),
+        meetings=(contest,) if runs else (),
+        notes=found.notes,
+    )
+
+
+def read_feed(content: bytes) -> Brought:
+    found, things, contest = Noticed(), dict[str, dict[str, dict[str, Any]]](), dict[str, Any]()
+    for number, line in enumerate(text_of(content).split("\n"), start=1):
+        if line.strip():
+            event: _Event = decoded(line, _Event, f"line {number}")
+            if event.type == "contest":
+                contest = _object(event.data or {}, number)
+            elif isinstance(event.id, str):
+                its = things.setdefault(event.type, {})
+                its.pop(event.id, None) if event.data is None else its.update({event.id: _object(event.data, number)})
+            elif isinstance(event.data, list):  # the collection as a whole
+                many = [_object(one, number) for one in event.data]
+                things[event.type] = {str(one.get("id")): one for one in many}
+    if not contest:
+        raise Unreadable("The feed has no contest.")
+    if contest.get("scoreboard_type", "pass-fail") != "pass-fail":
+        raise Unreadable("The contest is scored by points; only contests of solved problems are read.")
+    penalty = contest.get("penalty_time", _MINUTES_PENALTY)
+    minutes = penalty if isinstance(penalty, int) else _relative(penalty, "contest, penalty_time") // _MINUTE
+    if minutes != _MINUTES_PENALTY:
+        found.note(
+            f"the penalty of a wrong try is {minutes} minutes in the file, and {_MINUTES_PENALTY} in the ranking"
+        )
+    teams = _teams(contest, things, found)
+    tries = _tries(things, found)
+    labels = {key: str(one.get("label") or key) for key, one in things.get("problems", {}).items()}
+    runs = {key: _solved(tries.get(key, []), lambda problem: labels.get(problem, problem)) for key in teams}
+    name = str(contest.get("formal_name") or contest.get("name") or "Contest")
+    return _made(name, str(contest.get("id") or name), str(contest.get("start_time") or ""), teams, runs, found)
+
+
+def _object(data: Any, number: int) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise Unreadable("The file cannot be brought.", [Fault(f"line {number}, data", "must be an object")])
+    return data
+
+
+def _teams(contest: dict[str, Any], things: dict[str, dict[str, Any]], found: Noticed) -> dict[str, Entrant]:
+    main, teams = contest.get("main_scoreboard_group_id"), dict[str, Entrant]()
+    for key, team in things.get("teams", {}).items():
+        if team.get("hidden") is True or (main is not None and main not in (team.get("group_ids") or [])):
+            found.note("hidden teams, and teams outside the main scoreboard, are left out")
+            continue
+        of = things.get("organizations", {}).get(str(team.get("organization_id")), {})
+        club = str(of.get("name") or "").replace(",", " ")
+        name = str(team.get("display_name") or team.get("name") or key)
+        teams[key] = Entrant(key=key, name=name, tags=(club,) if club else ())
+    return teams
+
+
+def _tries(things: dict[str, dict[str, Any]], found: Noticed) -> dict[str, list[tuple[str, int, bool, bool]]]:
+    """The judged tries of each team, in the order of their submission. Without `current`, the latest judgement of a
+    submission counts."""
+    types = things.get("judgement-types", {})
+    verdicts: dict[str, dict[str, Any]] = {}
+    for judgement in things.get("judgements", {}).values():
+        if judgement.get("current") is not False:
+            its = verdicts.get(str(judgement.get("submission_id")))
+            if its is None or _when(its) <= _when(judgement):
+                verdicts[str(judgement.get("submission_id"))] = judgement
+    tries: dict[str, list[tuple[str, int, bool, bool]]] = {}
+    for key, one in things.get("submissions", {}).items():
+        verdict = verdicts.get(key, {})
+        kind = types.get(str(verdict.get("judgement_type_id") or verdict.get("simplified_judgement_type_id")))
+        if one.get("team_id") is None:
+            continue
+        at = _relative(one.get("contest_time"), f"submission {key}, contest_time")
+        if kind is None:
+            found.note("submissions without a verdict count when the feed has it", f"submission {key}")
+        elif at >= 0:
+            said = (str(one.get("problem_id")), at, kind.get("solved") is True, kind.get("penalty") is True)
+            tries.setdefault(str(one["team_id"]), []).append(said)
+    for its_tries in tries.values():
+        its_tries.sort(key=lambda said: said[1])
+    return tries
+
+
+def _when(judgement: dict[str, Any]) -> int:
+    return _relative(judgement.get("start_contest_time", "0:00:00"), f"judgement {judgement.get('id')}")
+
+
+def _relative(text: Any, where: str) -> int:
+    """Milliseconds. Raises Unreadable."""
+    found = _RELATIVE.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise Unreadable("The file cannot be brought.", [Fault(where, f"{text!r} is no time such as 1:22:48.427")])
+    size = (int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4])) * 1000 + int((found[5] or "").ljust(3, "0"))
+    return -size if found[1] else size
+
+
+CLICS: Final = FileReader(
+    name="CLICS event feed",
+    suffixes=(".ndjson", ".json"),
+    recognises=lambda head: (
+        head.lstrip().startswith(b"{")
+        and b'"type"' in (first := head.lstrip().split(b"\n", 1)[0])
+        and b'"data"' in first
+    ),
+    read=read_feed,
+)

@@ -1,0 +1,150 @@
+"""Standard ranklists (srk) of programming contests. Pure.
+
+Official teams are one ranking, and if others took part, all teams are another. A result `?` is unknown yet. Times have
+units. Users without a row did not take part.
+"""
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, decoded
+from api.imports.readers.clics import NONE_SOLVED
+from engine.domain.errors import Unreadable
+
+_MINUTE: Final = 60_000
+_UNITS: Final = {"ms": 1, "s": 1000, "min": _MINUTE, "h": 60 * _MINUTE, "d": 24 * 60 * _MINUTE}
+_SOLVED: Final = ("AC", "FB")
+_WITHOUT_PENALTY: Final = ["FB", "AC", "?", "NOUT", "CE", "UKE", None]
+_PENALTY: Final = [20, "min"]
+
+
+class _Status(Struct):
+    result: str | None = None
+    time: Any = None
+    tries: int | None = None
+    solutions: list[Any] = []
+
+
+class _User(Struct):
+    name: Any
+    id: str = ""
+    official: bool = True
+    organization: Any = None
+
+
+class _Row(Struct):
+    user: _User
+    statuses: list[_Status]
+
+
+class _Problem(Struct):
+    alias: str | None = None
+
+
+class _Contest(Struct):
+    title: Any
+    startAt: str = ""  # noqa: N815 - its name there
+
+
+class _Ranklist(Struct):
+    contest: _Contest
+    problems: list[_Problem]
+    rows: list[_Row]
+    sorter: dict[str, Any] | None = None
+
+
+def _text(said: Any) -> str:
+    """Texts may be in several languages."""
+    return str(said.get("fallback", "") if isinstance(said, dict) else said or "").strip()
+
+
+def _milliseconds(time: Any) -> int:
+    """Raises ValueError."""
+    match time:
+        case [int() | float() as amount, str() as unit] if unit in _UNITS and 0 <= amount < 1e9:
+            return round(amount * _UNITS[unit])
+    raise ValueError(f'{time!r} is no time such as [79, "min"]')
+
+
+def read_srk(content: bytes) -> Brought:
+    ranklist: _Ranklist = decoded(content, _Ranklist, "the file")
+    sorter = ranklist.sorter or {}
+    if sorter.get("algorithm", "ICPC") != "ICPC":
+        raise Unreadable("The contest is scored by points; only contests of solved problems are read.")
+    config = sorter.get("config") if isinstance(sorter.get("config"), dict) else {}
+    assert isinstance(config, dict)
+    free = config.get("noPenaltyResults")
+    free = free if isinstance(free, list) else _WITHOUT_PENALTY
+    found, entrants, runs = Noticed(), dict[str, Entrant](), dict[str, str]()
+    if config.get("penalty", _PENALTY) != _PENALTY:
+        found.note("the penalty of a wrong try is other than 20 minutes in the file, and 20 minutes in the ranking")
+    official: list[str] = []
+    for number, row in enumerate(ranklist.rows, start=1):
+        name = _text(row.user.name)
+        key = row.user.id or name
+        if not name or key in entrants:
+            found.fault(f"row {number}", "its user must have a name and an id of its own")
+            continue
+        club = _text(row.user.organization).replace(",", " ")
+        entrants[key] = Entrant(key=key, name=name, tags=(club,) if club else ())
+        official += [key] if row.user.official else []
+        try:
+            labels = [problem.alias or f"P{n}" for n, problem in enumerate(ranklist.problems, start=1)]
+            solved = [_solved(*pair, free) for pair in zip(labels, row.statuses, strict=False)]
+        except ValueError as error:
+            found.fault(f"row {number}", str(error))
+            continue
+        runs[key] = " ".join(filter(None, solved)) or NONE_SOLVED
+        if any(status.result == "?" for status in row.statuses):
+            found.note("results ? count when the file has them", f"row {number}")
+    found.refuse_if_any()
+    title = _text(ranklist.contest.title) or "Contest"
+    meetings = []
+    tables = [BroughtRanking(name=title, like="icpc", entrants=tuple(official), groups=(1,))]
+    if len(official) < len(entrants):
+        tables.append(BroughtRanking(name=f"{title}: all", like="icpc", entrants=tuple(entrants), groups=(1,)))
+    if runs:
+        meetings.append(
+            Meeting(
+                number=1,
+                key=f"{title} {ranklist.contest.startAt}",
+                participants=tuple(runs),
+                score="|".join(runs.values()),
+                date=ranklist.contest.startAt,
+                round_name=title,
+            )
+        )
+    return Brought(
+        name=title,
+        entrants=tuple(entrants.values()),
+        rankings=tuple(tables),
+        meetings=tuple(meetings),
+        notes=found.notes,
+    )
+
+
+def _solved(label: str, status: _Status, free: list[Any]) -> str:
+    """The solved problem as part of a performance; empty: it is not solved. The result decides, as it may have been
+    rejudged; the solutions tell the wrong tries before it. Raises ValueError."""
+    if status.result not in _SOLVED:
+        return ""
+    wrong = max((status.tries or 1) - 1, 0)
+    time = status.time
+    for before, solution in enumerate(status.solutions):
+        if not isinstance(solution, dict):
+            raise ValueError(f"{solution!r} is no solution")
+        if solution.get("result") in _SOLVED:
+            time = solution.get("time") if time is None else time
+            wrong = sum(one.get("result") not in free for one in status.solutions[:before])
+            break
+    minute = _milliseconds(time) // _MINUTE
+    return f"{label}:{minute}" + (f"+{wrong}" if wrong else "")
+
+
+SRK: Final = FileReader(
+    name="srk ranklist",
+    suffixes=(".json",),
+    recognises=lambda head: b'"type"' in head and b'"general"' in head and b'"contest"' in head,
+    read=read_srk,
+)

@@ -1,0 +1,258 @@
+"""Bringing the files of other programs: the tables that they give, their next state, and what is refused."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from api.cli.where import Where, desk_at, tournament_at
+from api.imports.bringing import Bringing
+from api.imports.dates import DateOrder
+from api.imports.played import FORM_OF_DATES
+from api.imports.readers.recognising import read_file
+from api.interface.kinds import KindName
+from engine.domain.terms import OPERATOR
+from tests.api.cli.conftest import Tallybook
+from tests.api.imports.readers.damaged import FILES
+from tests.api.imports.readers.test_sheets import book
+from tests.running import said
+
+
+async def table(tallybook: Tallybook, slug: str, ranking: str) -> list[tuple[str, int, int | None]]:
+    """The name, the place, and the total in the main unity of each competitor."""
+    shown = await tallybook.json("standings", slug, ranking)
+    names = {one["id"]: one["name"] for one in shown["competitors"]}
+    totals = {one["competitor_id"]: one["total"] for one in shown["unities"][0]["competitors_ranking"]}
+    classified = (await tallybook.json("classification", "show", slug, ranking))["standings"]
+    found = [(names[one["competitor_id"]], one["position"], totals[one["competitor_id"]]) for one in classified]
+    return sorted(found, key=lambda line: (line[1], line[0]))
+
+
+async def bring(
+    tallybook: Tallybook,
+    file: Path | str,
+    slug: str = "",
+    *,
+    like: KindName | None = None,
+    dates: DateOrder | None = None,
+) -> str:
+    """Does what the command does, which hears signals and so needs a process of its own. Returns the slug."""
+    _, brought = read_file((FILES / file).read_bytes(), str(file))
+    slug = slug or await tallybook.done("tournament", "create", brought.name or "Sheet")
+    async with desk_at(Where(database_url=tallybook.dsn)) as desk, tournament_at(desk, slug) as view:
+        await Bringing(brought, like=like, dates=dates).bring(
+            desk, view.live, actor=OPERATOR, stop=asyncio.Event(), progress=lambda _done, _of: None
+        )
+    return slug
+
+
+async def ranked(tallybook: Tallybook, slug: str) -> list[str]:
+    return [one["name"] for one in await tallybook.json("ranking", "list", slug)]
+
+
+# ── The tables ───────────────────────────────────────────────────────────────────────────────────────────
+
+_TABLES: Final[dict[str, dict[str, str]]] = {
+    "league.football.json": {
+        "Harbour League 2025/26": "Quay Athletic 1 4, Pier Rovers 2 3, Mole Town 3 2, Dock United 4 1"
+    },
+    "old.football.json": {
+        "Harbour League 2014/15": "Pier Rovers 1 3, Dock United 2 0, Mole Town 2 0, Quay Athletic 4 0"
+    },
+    "cup.football.json": {"Group A": "Northey 1 3, Southey 2 0", "Group B": "Eastey 1 1, Westey 1 1"},
+    "league.xlsx": {"Fixtures": "Pier Rovers 1 7, Quay Athletic 2 3, Dock United 3 2, Mole Town 4 1"},
+    "league.ods": {"Spiele": "Pier Rovers 1 4, Quay Athletic 2 3, Dock United 3 3, Mole Town 4 1"},
+    "handball.xlsx": {"Spiele": "Kai 1 4, Mole 2 2, Dock 3 1, Pier 4 1"},
+    "ultra.xlsx": {
+        "Ultra": "Berta Fern 1 1800000, Dora Oak 2 86399500, Carla Elm 3 86400000, Anna Birch 4 93784000, "
+        "Eva Pine 5 None"
+    },
+    "run.ods": {"Lauf": "Berta Fern 1 1800000, Carla Elm 2 86400000, Anna Birch 3 93784000"},
+    "spring.xml": {
+        "Women": "Berta Fern 1 2001300, Anna Birch 2 2001400, Fay Ash 2 2001400, Carla Elm 4 None, Eva Pine 4 None",
+        "Women: Series": "Berta Fern 1 100, Anna Birch 2 96",
+        "Open": "Anna Birch 1 3600000, Gus Fern 2 4000000, Gus Fern 3 None",
+    },
+    "relay.xml": {"Mixed": "Moss 2 1 3699000, Moss 1 2 3700500, Heath 3 None"},
+    "two_days.xml": {"Men": "Hugo Larch 1 6000000, Ivo Lime 2 6100000, Jon Yew 3 1800000"},
+    "contest-2023-06.ndjson": {
+        "Harbour Contest 2023": "Sea Cows 1 3, Red Herrings 2 2, Blue Whales 3 1, Anchors 4 0, Old Salts 4 0"
+    },
+    "contest-2026-01.ndjson": {
+        "Harbour Contest 2026": "Sea Cows 1 3, Red Herrings 2 2, Blue Whales 3 1, Anchors 4 0, Old Salts 4 0"
+    },
+    "ranklist.srk.json": {
+        "Harbour Ranklist": "Red Herrings 1 2, Sea Cows 2 1, Anchors 3 0",
+        "Harbour Ranklist: all": "Red Herrings 1 2, Blue Whales 2 2, Sea Cows 3 1, Anchors 4 0",
+    },
+    "gala.lef": {
+        "100 m free women 13–14": "Berta Fern 1 61490, Anna Birch 2 61500",  # noqa: RUF001 - a dash
+        "100 m free women 13–14 preliminaries": "Anna Birch 1 62030, Berta Fern 2 62900, Carla Elm 2 62900, "  # noqa: RUF001
+        "Dora Oak 4 None, Eva Pine 4 None",
+        "1500 m freestyle men 15 and over": "Hugo Larch 1 1000000, Jon Yew 2 None",
+    },
+    "two_meets.lef": {"Day Two: 50 m back men": "Jon Yew 1 29990"},
+    # By FIDE-TEC's program (gacrux 1.11.65); totals are tenths of a point.
+    "swiss.trf": {
+        "Lighthouse Open": "Naylor, Nia 50, Knight, Kay 45, Locke, Lou 45, Dyer, Di 40, Eaton, Ed 40, Baker, Bo 35, "
+        "Cooper, Cy 35, Glover, Gil 35, Ivory, Ida 30, Mason, Max 30, Fisher, Flo 25, Archer, Ada 20, Joiner, Joe 20, "
+        "Hunter, Hal 15"
+    },
+    "round_robin.trf": {
+        "Club Final": "Dyer, Di 40, Baker, Bo 35, Archer, Ada 25, Fisher, Flo 25, Cooper, Cy 20, Eaton, Ed 5"
+    },
+    "three_points.trf": {
+        "Three Points Cup": "Baker, Bo 110, Ivory, Ida 90, Glover, Gil 80, Cooper, Cy 70, Eaton, Ed 50, "
+        "Fisher, Flo 50, Dyer, Di 30, Archer, Ada 20, Hunter, Hal 20"
+    },
+}
+"""By file and ranking: places and totals. Where games among tied players part them, only totals."""
+_LIKE: Final[dict[str, KindName]] = {
+    "league.xlsx": "football",
+    "league.ods": "football",
+    "handball.xlsx": "handball",
+    "ultra.xlsx": "laps",
+    "run.ods": "laps",
+}
+
+
+@pytest.mark.parametrize("file", _TABLES)
+async def test_a_file_gives_the_table_of_its_rules_and_brought_again_changes_nothing(
+    tallybook: Tallybook, file: str
+) -> None:
+    assert {*_TABLES} == {file.name for file in FILES.iterdir()}
+    slug = await bring(tallybook, file, like=_LIKE.get(file))
+    for ranking, expected in _TABLES[file].items():
+        found = await table(tallybook, slug, ranking)
+        if file.endswith(".trf"):
+            by_total = sorted((-(total or 0), name) for name, _, total in found)
+            assert ", ".join(f"{name} {-total}" for total, name in by_total) == expected
+        else:
+            assert ", ".join(f"{name} {place} {total}" for name, place, total in found) == expected
+    before = await tallybook.json("tournament", "list")
+    like = ["--like", _LIKE[file]] if file in _LIKE else []
+    offer = json.loads(await tallybook.done("bring", str(FILES / file), slug, *like, "--dry-run", "--json"))
+    new = [offer[f"{what}_{of}"] for what in ("new", "corrected") for of in ("competitors", "competitions")]
+    assert (new, offer["rankings"]) == ([0, 0, 0, 0], {})
+    await bring(tallybook, file, slug, like=_LIKE.get(file))
+    assert await tallybook.json("tournament", "list") == before
+
+
+async def test_the_penalty_of_a_contest_counts_wrong_tries_but_no_compile_errors(tallybook: Tallybook) -> None:
+    slug = await bring(tallybook, "contest-2026-01.ndjson")
+    solved, penalty, last = (await tallybook.json("standings", slug, "Harbour Contest 2026"))["unities"]
+    assert sorted(one["total"] for one in solved["competitors_ranking"]) == [0, 0, 1, 2, 3]
+    assert sorted(one["total"] for one in penalty["competitors_ranking"]) == [0, 0, 70, 111, 430]
+    assert sorted(one["total"] for one in last["competitors_ranking"]) == [0, 0, 50, 61, 290]
+
+
+# ── The next state ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_next_state_of_a_file_corrects_and_adds(tallybook: Tallybook, tmp_path: Path) -> None:
+    slug = await bring(tallybook, "league.football.json")
+    season = json.loads((FILES / "league.football.json").read_text())
+    season["matches"][0]["score"]["ft"] = [1, 1]
+    season["matches"][4] |= {"date": "2025-09-01", "score": {"ft": [0, 2]}}
+    season["matches"].append(
+        {"round": "Matchday 4", "team1": "Dock United", "team2": "Sluice FC", "score": {"ft": [1, 0]}}
+    )
+    later = tmp_path / "later.json"
+    later.write_text(json.dumps(season))
+    offer = json.loads(await tallybook.done("bring", str(later), slug, "--dry-run", "--json"))
+    assert [offer["new_competitors"], offer["new_competitions"], offer["corrected_competitions"]] == [1, 1, 2]
+    await bring(tallybook, later, slug)
+    assert await table(tallybook, slug, "Harbour League 2025/26") == [
+        ("Dock United", 1, 7),
+        ("Quay Athletic", 2, 5),
+        ("Mole Town", 3, 2),
+        ("Pier Rovers", 4, 1),
+        ("Sluice FC", 5, 0),
+    ]
+    matches = await tallybook.json("competition", "list", slug)
+    assert [one["started_at"] for one in matches][4] == "2025-09-01T00:00:00.000000Z"
+
+
+async def test_what_a_file_leaves_empty_stays_as_it_was_recorded(tallybook: Tallybook) -> None:
+    slug = await bring(tallybook, "league.football.json")
+    await tallybook.done("competition", "result", slug, "Pier Rovers - Dock United", "5:0")
+    await bring(tallybook, "league.football.json", slug)
+    assert (await table(tallybook, slug, "Harbour League 2025/26"))[0] == ("Pier Rovers", 1, 6)
+
+
+async def test_a_second_event_is_brought_into_the_same_tournament(tallybook: Tallybook) -> None:
+    slug = await bring(tallybook, "two_days.xml")
+    await bring(tallybook, "spring.xml", slug)
+    assert await ranked(tallybook, slug) == ["Men", "Women", "Women: Series", "Open"]
+    assert (await table(tallybook, slug, "Men"))[0] == ("Hugo Larch", 1, 6000000)
+    assert (await table(tallybook, slug, "Open"))[0] == ("Anna Birch", 1, 3600000)
+
+
+async def test_competitors_who_are_there_by_name_get_the_ids_of_the_file(tallybook: Tallybook) -> None:
+    slug = await tallybook.done("tournament", "create", "Club")
+    await tallybook.done("competitor", "add", slug, "Anna Birch")
+    await bring(tallybook, "spring.xml", slug)
+    anna = [one for one in await tallybook.json("competitor", "list", slug) if one["name"] == "Anna Birch"]
+    assert [(one["key"], one["tags"]) for one in anna] == [("31", ["OC Moss"])]
+
+
+# ── What is asked and refused ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_without_yes_it_says_what_it_would_make_and_makes_nothing(tallybook: Tallybook) -> None:
+    said = await tallybook("bring", str(FILES / "cup.football.json"))
+    assert said.err.splitlines() == [
+        "football.json; it would make in a new tournament, Island Cup 2026:",
+        "  4 competitors",
+        "  ranking Group A, like football",
+        "  ranking Group B, like football",
+        "  4 competitions",
+        "  note: matches of knock-out rounds are recorded, and give no points",
+        "Nothing was changed. With --yes it is done.",
+    ]
+    assert await tallybook.json("tournament", "list") == []
+
+
+async def test_a_file_that_does_not_tell_how_results_count_is_refused(tallybook: Tallybook) -> None:
+    (reason,) = await tallybook.refused("bring", str(FILES / "league.xlsx"), "--yes")
+    assert reason.startswith("The file does not tell how its results count: say --like football, ")
+    assert await tallybook.json("tournament", "list") == []
+
+
+async def test_a_file_with_one_wrong_line_brings_nothing(tallybook: Tallybook, tmp_path: Path) -> None:
+    file = tmp_path / "x.xlsx"
+    file.write_bytes(
+        book(["Date", "Home", "Away", "Score"], ["2026-02-30", "A", "B", "2:1"], ["2026-03-01", "B", "A", "1:1"])
+    )
+    assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
+        "Nothing is brought; correct these lines.",
+        f"  line 2, date: '2026-02-30' must be {FORM_OF_DATES}",
+    ]
+    assert await tallybook.json("tournament", "list") == []
+
+
+async def test_dates_that_could_have_either_order_are_asked_for_once(tallybook: Tallybook, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("Date;Home;Away;Score\n01/02/2026;A;B;2:1\n")
+    (question,) = await tallybook.refused("bring", str(file), "--like", "football", "--yes")
+    assert question.startswith("Does 01/02/2026 have the day or the month first?")
+    slug = await bring(tallybook, file, like="football", dates="month-first")
+    assert (await tallybook.json("competition", "list", slug))[0]["started_at"] == "2026-01-02T00:00:00.000000Z"
+
+
+async def test_with_json_nothing_can_be_asked(tallybook: Tallybook) -> None:
+    assert await tallybook.refused("bring", str(FILES / "cup.football.json"), "--json") == [
+        "With --json, nothing can be asked: add --yes or --dry-run."
+    ]
+
+
+async def test_the_command_brings_a_file_into_a_new_tournament(tallybook: Tallybook) -> None:
+    where = ["--database-url", tallybook.dsn]
+    ended = await asyncio.to_thread(
+        said, "bring", str(FILES / "swiss.trf"), "--as", "Our Open", "--yes", "--json", *where
+    )
+    offer = ended.json
+    assert (offer["slug"], offer["new_competitions"]) == ("our-open", 56)
+    assert [run["name"] for run in await tallybook.json("import", "list", "our-open")] == [offer["import"]]
