@@ -101,7 +101,7 @@ CREATE TABLE ranking (
 COMMENT ON COLUMN ranking.place IS 'Its place in lists of rankings, from 1.';
 COMMENT ON COLUMN ranking.revised IS 'Of its fields, its list or its unities; points do not count.';
 COMMENT ON COLUMN ranking.criteria IS
-    'The chain of criteria of its classification: objects with unity_id, best and among. Empty: the main unity alone.';
+    'The chain of criteria of its classification: objects with unity_id, best, drop, among and first. Empty: the main unity.';
 COMMENT ON COLUMN ranking.scorings IS 'What the results of competitions give in it. Empty: nothing.';
 COMMENT ON COLUMN ranking.replaced IS
     'By event, the competitors and unities of its lines that corrections of results have replaced.';

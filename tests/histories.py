@@ -85,7 +85,11 @@ _lists: Final = st.lists(ids, max_size=5).map(tuple)
 _tags: Final = st.lists(texts, max_size=3).map(tuple)
 _results: Final = texts | st.dictionaries(ids, texts, max_size=4)
 _criteria: Final = st.builds(
-    Criterion, unity_id=ids, best=_perhaps(st.integers(1, BEST_MAX)), among=_perhaps(st.just("tied"))
+    Criterion,
+    unity_id=ids,
+    best=_perhaps(st.integers(1, BEST_MAX)),
+    among=_perhaps(st.just("tied")),
+    drop=st.lists(st.tuples(st.integers(1, BEST_MAX), st.integers(1, BEST_MAX)), max_size=3).map(tuple),
 )
 _deltas: Final = st.builds(Delta, ids, ids, st.integers(-DELTA_MAX, DELTA_MAX))
 _scored: Final = st.builds(Scored, ids, ids, st.integers(-RESULT_MAX, RESULT_MAX))
@@ -305,6 +309,8 @@ _places: Final = st.just("") | _names
 _keys: Final = st.sampled_from([f"key {n}" for n in range(20)])
 _nothing: Final = st.none()
 _tied: Final = st.just("tied")
+drops: Final = st.sampled_from([(), (), ((2, 1),), ((3, 2),), ((2, 1), (3, 2), (5, 4))])
+"""Of criteria."""
 _sorts: Final = st.sampled_from(Sort)
 _rounds: Final = st.integers(-1, 3)
 _publications: Final = (
@@ -516,6 +522,7 @@ def _declare_classification(draw: _Draw, board: Board, _next_id: _NextId) -> Com
             unity_id=_one_of(draw, ranking.unities),
             best=draw(_perhaps(st.integers(1, 3))),
             among=draw(_perhaps(_tied)),
+            drop=draw(drops),
         )
         if draw(st.integers(0, 3))
         else Criterion(unity_id=_one_of(draw, ranking.unities), first=True)
@@ -889,8 +896,8 @@ def judged_by(state: State) -> object:
     return (
         {competitor_id: competitor.parent_id for competitor_id, competitor in state.competitors.items()},
         {
-            c: (competition.participants, competition.voided_at is None, {*competition.struck})
-            for c, competition in state.competitions.items()
+            c: (one.participants, one.voided_at is None, {*one.struck}, one.result, one.winner_id)
+            for c, one in state.competitions.items()
         },
         {
             ranking_id: (

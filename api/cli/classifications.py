@@ -19,14 +19,15 @@ from engine.domain.errors import Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.terms import RankingId
 from projections.answers.classification import Classification, ClassificationQuestion
-from projections.answers.criteria import criteria_shape
+from projections.answers.criteria import criteria_shape, drop_of
 from projections.answers.view import View
 
 CriterionTexts = Annotated[
     str,
     Parameter(
         help="The criteria, in the order in which they decide. Each is a unity's name or id, followed by :best=N if "
-        "only the N best competitions count, by :among=tied if only points among the tied count, or by :first if the "
+        "only the N best competitions count, by :drop=4:1,8:2 if from 4 competitions on the worst one does not count, "
+        "and from 8 on the two worst, by :among=tied if only points among the tied count, or by :first if the "
         "competitor who reached that total first is ahead. Without any, the declaration is removed."
     ),
 ]
@@ -79,7 +80,7 @@ declare_classification = verb(
 )
 
 
-_BEHIND: Final = re.compile(r":(?:best=([0-9]{1,9})|among=(tied)|(first))\Z")
+_BEHIND: Final = re.compile(r":(?:best=([0-9]{1,9})|among=(tied)|(first)|drop=([0-9:, ]+))\Z")
 
 
 def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tuple[Criterion, ...]:
@@ -89,15 +90,21 @@ def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tu
 
 def _criterion(names: Names, ranking_id: RankingId, text: str) -> Criterion:
     """Raises Unacceptable and NotFound."""
-    name, best, among, first = text, None, None, None
+    name, said = text, list[str | None]([None] * _BEHIND.groups)
     while found := _BEHIND.search(name):
         name = name[: found.start()]
-        if (found[1] and best) or (found[2] and among) or (found[3] and first):
+        if any(one and other for one, other in zip(said, found.groups(), strict=True)):
             raise Unacceptable(f"The criterion {text!r} says the same thing twice.")
-        best, among, first = found[1] or best, found[2] or among, found[3] or first
+        said = [one or other for one, other in zip(said, found.groups(), strict=True)]
+    best, among, first, drop = said
+    try:
+        dropped = drop_of(drop or "")
+    except ValueError as error:
+        raise Unacceptable(f"The drop of {text!r} {error}.") from None
     return Criterion(
         unity_id=names.unity(ranking_id, name),
         best=None if best is None else int(best),
         among="tied" if among else None,
         first=first is not None,
+        drop=dropped,
     )

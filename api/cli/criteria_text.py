@@ -12,11 +12,13 @@ def criteria_text(ranking: ListedRanking, criteria: Criteria) -> str:
 
 
 def criterion_text(ranking: ListedRanking, criterion: CriterionShape) -> str:
-    """A criterion: "points", "goals among the tied, best 18", "score, reached first"."""
-    name, best = ranking.unity(UnityId(criterion.unity)).name, criterion.best
+    """A criterion: "points", "goals among the tied, best 18", "score, reached first", "places, drop 1 from 4"."""
+    name = ranking.unity(UnityId(criterion.unity)).name
     if criterion.first:
         return f"{name}, reached first"
-    return f"{name}{' among the tied' if criterion.among else ''}{'' if best is None else f', best {best}'}"
+    dropped = [f"drop {number} from {start}" for start, number in criterion.drop]
+    among, best = " among the tied" if criterion.among else "", criterion.best and f"best {criterion.best}"
+    return ", ".join([f"{name}{among}", *dropped, *([best] if best else [])])
 
 
 def criterion_notation(ranking: ListedRanking, criterion: CriterionShape) -> Notation:

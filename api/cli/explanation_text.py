@@ -78,17 +78,19 @@ class ExplanationText:
         if decided := self._classification(explanation.classification):
             lines += ["", *decided]
         if told.own:
-            lines += ["", f"What {name} got, newest first:", "", *self._told(told.own)]
+            lines += ["", f"What {name} got, newest first:", "", *self._told(told.own, explanation.dropped or ())]
         if len(explanation.steps) > STEPS_TOLD_MAX and len(told.others) > 1:
             lines += ["", *self._together(told.others), _TOGETHER]
         elif told.others:
             lines += ["", "When only others moved, newest first:", "", *self._told(told.others)]
         return "\n".join(lines)
 
-    def _told(self, steps: Items[ExplanationStep]) -> list[str]:
+    def _told(self, steps: Items[ExplanationStep], dropped: Collection[CompetitionId] = ()) -> list[str]:
         lines = []
         for step in steps:
-            lines += [self._when(step), *(f"    {sentence}" for sentence in self._step(step))]
+            is_dropped = step.competition_id in dropped
+            left_out = ["The classification leaves this competition out, as one of the worst."] if is_dropped else []
+            lines += [self._when(step), *(f"    {sentence}" for sentence in (*self._step(step), *left_out))]
         return lines
 
     def _when(self, step: ExplanationStep) -> str:

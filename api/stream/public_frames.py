@@ -111,6 +111,7 @@ class _Criterion(Struct):
     best: int | None | UnsetType = UNSET
     among: str | None | UnsetType = UNSET
     first: bool | UnsetType = UNSET
+    drop: tuple[tuple[int, int], ...] | UnsetType = UNSET
 
 
 class _ClassificationDeclared(_OfRanking):

@@ -63,7 +63,7 @@ def explanation_page(
         (
             element("nav", element("a", words("back"), href=back), class_="ways"),
             head,
-            element("main", *_told(words, names, explanation.steps, competitor_id, unity), further),
+            element("main", *_told(words, names, explanation, unity), further),
         )
     )
     return framed(site, f"{competitor.name} · {ranking} · {site.name}", body, kind="explanation", scripts=False)
@@ -76,16 +76,15 @@ def _place_text(words: Words, stand: ExplanationPlace, at: datetime | None, unit
     return where if at is None else words.html("stands_as_of", place=where, time=words.when_element(at))
 
 
-def _told(
-    words: Words, names: NamesById, steps: Items[ExplanationStep], her: CompetitorId, unity: ListedUnity
-) -> list[Html]:
+def _told(words: Words, names: NamesById, explanation: Explanation, unity: ListedUnity) -> list[Html]:
     """A summary of the steps; the competitor's own steps; and, folded away, those in which only others moved."""
+    steps, her, dropped = explanation.steps, explanation.competitor_id, explanation.dropped or ()
     if not steps:
         return [element("p", words("no_steps"))]
     all_steps = together(steps, her)
     told = [element("p", _summary(words, steps, all_steps, unity), class_="summary")]
     if all_steps.own:
-        told.append(_table(words, names, all_steps.own, her, unity, all_steps.late, words("own_steps")))
+        told.append(_table(words, names, all_steps.own, her, unity, all_steps.late, words("own_steps"), dropped))
     if all_steps.others:
         number = words("others_moved_count", number=len(all_steps.others))
         table = _table(words, names, all_steps.others, her, unity, all_steps.late, words("others_steps"))
@@ -114,6 +113,7 @@ def _table(
     unity: ListedUnity,
     late: Container[Sequence],
     caption: str,
+    dropped: Container[CompetitionId] = (),
 ) -> Html:
     heads = [
         element("th", text, scope="col", class_=kind)
@@ -129,19 +129,25 @@ def _table(
         "table",
         element("caption", caption, class_="unseen"),
         element("thead", element("tr", *heads)),
-        element("tbody", *[_row(words, names, step, her, unity, step.sequence in late) for step in steps]),
+        element("tbody", *[_row(words, names, step, her, unity, late, dropped) for step in steps]),
     )
 
 
 def _row(
-    words: Words, names: NamesById, step: ExplanationStep, her: CompetitorId, unity: ListedUnity, is_late: bool
+    words: Words,
+    names: NamesById,
+    step: ExplanationStep,
+    her: CompetitorId,
+    unity: ListedUnity,
+    late: Container[Sequence],
+    dropped: Container[CompetitionId],
 ) -> Html:
     said = [element("p", _what(words, names, step))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
         said.append(element("p", _overtakings(words, names, step, her), class_="overtakings"))
-    entered = words("entered_late", day=words.day(step.recorded_at)) if is_late else None
+    entered = words("entered_late", day=words.day(step.recorded_at)) if step.sequence in late else None
     change = None if step.delta is None else words.signed(step.delta, unity.notation)
     if step.result is not None:
         change = words.number(step.result, unity.notation)
@@ -154,7 +160,13 @@ def _row(
             class_="when",
         ),
         element("td", *said, class_="name"),
-        element("td", change, class_="value", data_label=words("change")),
+        element(
+            "td",
+            change,
+            element("span", words("dropped"), class_="late") if step.competition_id in dropped else None,
+            class_="value",
+            data_label=words("change"),
+        ),
         element("td", words.number(step.total, unity.notation), class_="value first", data_label=unity.name),
         element("td", _places(words, step), class_="value", data_label=words("place")),
     )

@@ -16,6 +16,8 @@ def column_name(words: Words, column: TableColumn) -> str:
         return words("reached_first", unity=text)
     if criterion.among:
         text = words("among_tied", unity=text)
+    if criterion.drop:
+        text = words("after_drops", unity=text)
     return text if criterion.best is None else words("best_of", unity=text, number=criterion.best)
 
 

@@ -17,6 +17,7 @@ from engine.domain.terms import (
     BEST_MAX,
     CRITERIA_MAX,
     DELTA_MAX,
+    DROPS_MAX,
     ID_MAX,
     RANKINGS_MAX,
     RESULT_MAX,
@@ -399,18 +400,28 @@ class UnityChanged(_ChangeOfRanking, frozen=True, kw_only=True):
     sort: Sort | UnsetType = UNSET
 
 
+_Results = Annotated[int, Meta(ge=1, le=BEST_MAX)]
+
+
 class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """One criterion in the chain that orders a ranking's competitors: their totals in a unity, by its sort.
 
     `best`: how many of a competitor's best results in competitions count; points given without a competition always
-    count. `among` "tied": only points from competitions among the tied competitors count
+    count. `drop`: pairs, both ascending: from the first number of results on, the second number of the worst ones does
+    not count. `among` "tied": only points from competitions among the tied competitors count
     (`projections/board/classification.py`). `first`: a competitor who reached the total earlier stands ahead.
     """
 
     unity_id: _Unity
-    best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
+    best: _Results | None = None
     among: Literal["tied"] | None = None
     first: bool = False
+    drop: Annotated[tuple[tuple[_Results, _Results], ...], Meta(max_length=DROPS_MAX)] = ()
+
+    def kept(self, number: int) -> int:
+        """How many of this number of results count."""
+        left = number - max([dropped for start, dropped in self.drop if start <= number], default=0)
+        return left if self.best is None else min(left, self.best)
 
 
 class ClassificationDeclared(_ChangeOfRanking, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -19,7 +20,9 @@ from engine.domain.events import Result
 from engine.domain.names import name_key
 from engine.domain.state import Keyed, RankingState, State
 from engine.domain.terms import (
+    BEST_MAX,
     COLOR_PATTERN,
+    DROPS_MAX,
     PARTICIPANTS_MAX,
     SCORE_PARTICIPANTS_MAX,
     TAGS_MAX,
@@ -157,6 +160,18 @@ def participant_faults(
         *(Fault(field, f"competitor {c} is not in this tournament") for c in unknown),
         *(Fault(field, f"competitor {c} is named more than once") for c in repeated(participants)),
     ]
+
+
+def drop_faults(drop: tuple[tuple[int, int], ...]) -> list[Fault]:
+    faults = []
+    if len(drop) > DROPS_MAX:
+        faults.append(Fault("drop", f"must be at most {DROPS_MAX} pairs"))
+    if not all(0 < dropped < start <= BEST_MAX for start, dropped in drop):
+        fault = f"must be pairs of a number of competitions, at most {BEST_MAX}, and a lower number of those dropped"
+        faults.append(Fault("drop", fault))
+    if not all(one[0] < other[0] and one[1] < other[1] for one, other in pairwise(drop)):
+        faults.append(Fault("drop", "must be pairs in ascending order, both numbers higher than in the pair before"))
+    return faults
 
 
 def winner_faults(winner_id: CompetitorId | None, participants: tuple[CompetitorId, ...]) -> list[Fault]:

@@ -25,6 +25,7 @@ from engine.domain.faults import (
     cited,
     color_faults,
     description_faults,
+    drop_faults,
     judged_result,
     kept_result_faults,
     key_faults,
@@ -562,13 +563,15 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
             faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
         if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
             faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
-        if criterion.first and (criterion.best is not None or criterion.among is not None):
-            faults.append(Fault(f"criteria[{number}].first", "must be sent without best and among"))
+        if criterion.drop:
+            faults += within(f"criteria[{number}]", drop_faults(criterion.drop))
+        if criterion.first and (criterion.best, criterion.among, criterion.drop) != (None, None, ()):
+            faults.append(Fault(f"criteria[{number}].first", "must be sent without best, among and drop"))
         if unity is not None and unity.counts is not Counts.SUM:
             faults += [
                 Fault(f"criteria[{number}].{name}", "is only for unities that count sums")
-                for name in ("best", "among")
-                if getattr(criterion, name) is not None
+                for name in ("best", "among", "drop")
+                if getattr(criterion, name) not in (None, ())
             ]
     faults += [
         Fault(f"criteria[{number}]", "repeats an earlier criterion, so it cannot separate anyone")

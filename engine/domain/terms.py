@@ -97,7 +97,9 @@ SCORING_TABLE_MAX: Final = 1_000
 CRITERIA_MAX: Final = 20
 """Criteria of one classification."""
 BEST_MAX: Final = 1_000
-"""Competitions that a criterion with `best` lets count."""
+"""Competitions that a criterion with `best` or `drop` names."""
+DROPS_MAX: Final = 20
+"""Pairs of a `drop`."""
 DELTAS_MAX: Final = 10_000
 """Deltas that one request adds."""
 REVERSED_LINES_MAX: Final = 100_000

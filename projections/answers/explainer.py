@@ -29,10 +29,10 @@ from engine.domain.events import (
 )
 from engine.domain.marks import mark_after, result_of
 from engine.domain.notation import Notation
-from engine.domain.steps import finished
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sender, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
-from projections.board.classification import Classified, needs_sums
+from projections.board.classification import Classified, Counted, leaves_out, left_out, needs_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums
 from projections.board.order import OrderedLines
@@ -169,6 +169,21 @@ class Explainer:
             return ClassifiedNeighbours(ranking.criteria, (yield from lines.around(self._her_id, 1)) or [])
         except TooMuchWork:
             return ClassifiedNeighbours(ranking.criteria, None)
+
+    @property
+    def drops(self) -> Criterion | None:
+        """The first criterion in the unity that leaves out results, whoever is tied; None: there is none."""
+        ranking = self.board.rankings.get(self._ranking_id)
+        criteria = () if ranking is None else ranking.criteria
+        its = (one for one in criteria if one.unity_id == self._unity_id and one.among is None)
+        return next(filter(leaves_out, its), None)
+
+    def dropped(self, sums: CompetitionSums | None) -> Steps[frozenset[CompetitionId]]:
+        """The competitions that it leaves out for her. Nothing may be folded meanwhile."""
+        if self.drops is None or sums is None:
+            return frozenset()
+        counted = Counted(self.board, self.board.rankings[self._ranking_id], sums)
+        return frozenset((yield from left_out(counted, self.drops, self._her_id)))
 
     def step(self, recorded: Recorded) -> Generator[None, None, ExplanationStep | None]:
         """Folds the next event, and returns its step; None: it changed nothing for her. In time slices: she may pass

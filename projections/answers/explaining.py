@@ -11,7 +11,16 @@ from engine.domain.errors import LogUnreadable
 from engine.domain.events import Recorded
 from engine.domain.marks import result_of
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, Counts, RankingId, Reversal, Sequence, TournamentId, UnityId
+from engine.domain.terms import (
+    CompetitionId,
+    CompetitorId,
+    Counts,
+    RankingId,
+    Reversal,
+    Sequence,
+    TournamentId,
+    UnityId,
+)
 from engine.process.time_slices import in_time_slices
 from projections.answers.explainer import (
     OVERTAKINGS_MAX,
@@ -41,13 +50,15 @@ class ExplanationPlace(Struct, frozen=True, kw_only=True):
 
 class Explained(Struct, frozen=True):
     """The steps that led a competitor from `start` to `end`. `neighbours`: her neighbours in the classification
-    afterwards; None: no classification was declared. `next`: the sequence to continue from; None: this is the last
+    afterwards; None: no classification was declared. `dropped`: the competitions that a criterion in the unity leaves
+    out for her afterwards; None: no criterion does. `next`: the sequence to continue from; None: this is the last
     page."""
 
     start: ExplanationPlace
     end: ExplanationPlace
     steps: list[ExplanationStep]
     neighbours: ClassifiedNeighbours | None
+    dropped: frozenset[CompetitionId] | None
     next: Sequence | None
 
 
@@ -101,8 +112,9 @@ async def explanation(
             at = explainer.board, reached.sequence
             sums = await folds.folded_sums_then(past, tournament_id, ranking_id, *at)
         neighbours = await in_time_slices(explainer.neighbours(sums))
+        left_out = None if explainer.drops is None else await in_time_slices(explainer.dropped(sums))
     following = reached.sequence if reached.sequence < end else None
-    return Explained(begin, reached, steps, neighbours, (begin.sequence or None) if latest else following)
+    return Explained(begin, reached, steps, neighbours, left_out, (begin.sequence or None) if latest else following)
 
 
 async def explanation_by_date(
@@ -120,12 +132,17 @@ async def explanation_by_date(
     """How a competitor came to her place by the points that had taken place by `on`, as known after the event
     `upto`: the last steps in order of time. Raises NotFound as `explanation`, and TooMuchWork."""
     then = await moments.at(past, tournament_id, ranking_id, AtSequence(upto), head)
+    left_out = None
+    if Explainer(then.board, ranking_id, unity_id, competitor_id).drops is not None:
+        at = await moments.at(past, tournament_id, ranking_id, AtSequence(upto), head, on)
+        sums = await folds.sums_then(past, tournament_id, ranking_id, at.board, at.sequence, at.clock)
+        left_out = await in_time_slices(Explainer(at.board, ranking_id, unity_id, competitor_id).dropped(sums))
     timeline = await folds.timeline(past, tournament_id, then.board, ranking_id, upto, on)
     steps = [step for step in timeline if step.at <= on]
     place, told = await in_time_slices(_steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
     nothing = then.board.rankings[ranking_id].unities[unity_id].notation.shown(0)
     begin, end = _place(Sequence(0), None, Place(None, nothing)), _place(upto, then.recorded_at, place)
-    return Explained(begin, end, told[-limit:] if limit else told, None, None)
+    return Explained(begin, end, told[-limit:] if limit else told, None, left_out, None)
 
 
 def _steps_by_date(

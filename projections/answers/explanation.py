@@ -1,6 +1,6 @@
 """Why a competitor has this position and total."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
 from typing import Final
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain.errors import Fault, Unacceptable, Unreadable
-from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.answers import explaining
 from projections.answers.classification import Neighbours, neighbours_of
 from projections.answers.explainer import Cause, ExplanationStep
@@ -27,7 +27,8 @@ STEPS_MAX: Final = 200
 class Explanation(Struct, frozen=True, kw_only=True):
     """`on`, if requested: the steps are the last ones by then, in order of time. `classification`: the competitor's
     place in it after the event `to`; null: none was declared, or `on` was requested. `next`: the value of `from` for
-    the rest; null: there is none."""
+    the rest; null: there is none. `dropped`: the competitions of these steps that `best` or `drop` of a criterion
+    leaves out; absent if none has these."""
 
     competitor_id: CompetitorId
     unity_id: UnityId
@@ -37,6 +38,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     classification: Neighbours | None
     next: Sequence | None
     on: datetime | UnsetType = UNSET
+    dropped: list[CompetitionId] | UnsetType = UNSET
 
 
 class ExplainQuestion(Question[Explanation], frozen=True, kw_only=True):
@@ -100,8 +102,14 @@ class ExplainQuestion(Question[Explanation], frozen=True, kw_only=True):
             steps=steps,
             classification=None if found.neighbours is None else neighbours_of(ranking, found.neighbours),
             next=found.next,
+            dropped=UNSET if found.dropped is None else _dropped(steps, found.dropped),
             on=UNSET if self.on is None else self.on,
         )
+
+
+def _dropped(steps: Iterable[ExplanationStep], dropped: Container[CompetitionId]) -> list[CompetitionId]:
+    given = dict.fromkeys(step.competition_id for step in steps if step.is_own)
+    return [one for one in given if one is not None and one in dropped]
 
 
 def _dated(board: Board, step: ExplanationStep) -> ExplanationStep:

@@ -8,6 +8,9 @@ BEST. With `best: N`, a competitor's value is their points without a competition
 or all of them if there are fewer. A competition belongs to a competitor if a delta of theirs names it, even if the sum
 is 0. A voided competition belongs to nobody.
 
+DROP. With `drop: [[4, 1], [8, 2]]`, the worst sum does not count once four competitions belong to a competitor, nor the
+two worst ones once eight do. What is left may be further reduced by `best`.
+
 AMONG THE TIED. With `among: tied`, a competition counts only if two or more members of the tied group are among its
 participants. Consecutive criteria of this kind form a block. The group that is tied on reaching a block stays the same
 for every criterion in it. If the block splits the group, each smaller group that is still tied starts the block again,
@@ -101,7 +104,12 @@ def leading(criteria: Items[Criterion]) -> int:
 
 def compares_totals(criterion: Criterion) -> bool:
     """Whether its values are totals."""
-    return criterion.best is None and criterion.among is None and not criterion.first
+    return criterion.among is None and not (criterion.first or leaves_out(criterion))
+
+
+def leaves_out(criterion: Criterion) -> bool:
+    """Whether only some results count."""
+    return criterion.best is not None or bool(criterion.drop)
 
 
 def by_totals_alone(criteria: Items[Criterion]) -> bool:
@@ -131,7 +139,7 @@ def classified(
 ) -> Steps["ClassifiedGroup"]:
     """The lines of a group, given in the order of enrolment. The group must not change meanwhile.
 
-    `after`: the number of criteria in which the group is equal, all without `best` and `among`. `above`: the number of
+    `after`: the number of criteria in which the group is equal, all plain totals. `above`: the number of
     lines above it. `decided_by`: that of its first line. Raises TooMuchWork if it would examine more than `sums_max`
     sums.
     """
@@ -335,8 +343,9 @@ class _Classifying:
         if compares_totals(criterion):
             return counted.total(unity_id, competitor_id)
         competition_ids, given = self._looked_at(unity_id, competitor_id)
-        best_first = counted.sort(unity_id) is Sort.DESC
-        in_all, kept, has_any = 0, list[int](), False
+        best_first, only_worst = counted.sort(unity_id) is Sort.DESC, criterion.best is None
+        most = criterion.best or max([dropped for _, dropped in criterion.drop], default=0)
+        in_all, number, ends = 0, 0, list[int]()  # the best ones or, if `only_worst`, the worst
         for start in range(0, len(given), _STEP_SUMS):
             some_ids, some = competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS]
             if block is None:
@@ -347,13 +356,15 @@ class _Classifying:
                         block.counts[one] = self._counts(one, block.tied)
                         yield  # after each competition: it may have thousands of participants
                 some = [amount for one, amount in zip(some_ids, some, strict=True) if block.counts[one]]
-            in_all, has_any = in_all + sum(some), has_any or len(some) > 0
-            kept += some
-            kept = [sum(kept)] if criterion.best is None else sorted(kept, reverse=best_first)[: criterion.best]
+            in_all, number = in_all + sum(some), number + len(some)
+            if most:
+                ends = sorted([*ends, *some], reverse=best_first is not only_worst)[:most]
             yield
+        kept = criterion.kept(number)
+        value = in_all - sum(ends[: number - kept]) if only_worst else sum(ends[:kept])
         if block is not None:
-            return counted.stored(unity_id, sum(kept) if has_any else None)
-        return counted.total(unity_id, competitor_id) + sum(kept) - in_all
+            return counted.stored(unity_id, value if number else None)
+        return counted.total(unity_id, competitor_id) + value - in_all
 
     def _looked_at(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums. Raises TooMuchWork."""
@@ -368,6 +379,21 @@ class _Classifying:
         """Whether a competition is not voided, and at least two of these took part in it."""
         among = (c for c in self._counted.participants(competition_id) if c in tied)
         return len(list(islice(among, 2))) == 2 and not self._counted.is_voided(competition_id)
+
+
+def left_out(counted: Counted, criterion: Criterion, competitor_id: CompetitorId) -> Steps[list[CompetitionId]]:
+    """The competitions of a competitor that `best` and `drop` leave out: of equal sums, those of the last ones."""
+    counting, found = list[tuple[CompetitionId, int]](), list[CompetitionId]()
+    for number, given in enumerate(zip(*counted.sums(criterion.unity_id, competitor_id), strict=True)):
+        counting += [] if counted.is_voided(given[0]) else [given]
+        if number % _STEP_SUMS == 0:
+            yield
+    kept, best_first = criterion.kept(len(counting)), counted.sort(criterion.unity_id) is Sort.DESC
+    for number, (one, _) in enumerate((yield from in_order(counting, lambda given: given[1], reverse=best_first))):
+        found += [one] if number >= kept else []
+        if number % _STEP_SUMS == 0:
+            yield
+    return found
 
 
 def _end_of_block(criteria: Items[Criterion], begin: int) -> int:

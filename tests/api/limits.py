@@ -282,7 +282,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("scorings of a ranking", f"{terms.SCORINGS_MAX}", "422"),
             ("awards of a scoring", f"{terms.AWARDS_MAX}", "422"),
             ("amounts of a table, statuses, words, groups of a scoring", f"{terms.SCORING_TABLE_MAX:,}", "422"),
-            ("competitions that `best` counts", f"{terms.BEST_MAX:,}", "422"),
+            ("competitions that `best` or `drop` counts", f"{terms.BEST_MAX:,}", "422"),
+            ("pairs of a `drop`", f"{terms.DROPS_MAX}", "422"),
             (
                 "sums of competitions for a classification (twice for a preview)",
                 f"{classified_lines.CLASSIFIED_SUMS_MAX:,}",

@@ -28,6 +28,7 @@ from engine.domain.terms import (
     DELTA_MAX,
     DELTAS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
+    DROPS_MAX,
     ENROLLED_MAX,
     ITEMS_MAX,
     NAME_CHARACTERS_MAX,
@@ -226,6 +227,8 @@ def declared(*criteria: Criterion) -> Event:
     return events.ClassificationDeclared(ranking_id=OVERALL, criteria=criteria)
 
 
+NO_DROP: Final = f"must be pairs of a number of competitions, at most {BEST_MAX}, and a lower number of those dropped"
+NO_ORDER: Final = "must be pairs in ascending order, both numbers higher than in the pair before"
 BY_POINTS: Final = Criterion(unity_id=POINTS)
 BY_OUTCOME: Final = Scoring(awards=(Award(unity_id=POINTS, value="outcome", table={"win": 3, "draw": 1, "loss": 0}),))
 BY_GOALS: Final = Criterion(unity_id=GOALS, best=BEST_MAX)
@@ -472,6 +475,10 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a classification may have a chain of criteria": (
         declare(BY_POINTS, AMONG_THE_TIED, BY_GOALS),
         declared(BY_POINTS, AMONG_THE_TIED, BY_GOALS),
+    ),
+    "a classification may drop ever more": (
+        declare(Criterion(unity_id=POINTS, best=9, drop=((2, 1), (BEST_MAX, BEST_MAX - 1)))),
+        declared(Criterion(unity_id=POINTS, best=9, drop=((2, 1), (BEST_MAX, BEST_MAX - 1)))),
     ),
     "a classification may have 20 criteria": (
         declare(*[AMONG_THE_TIED] * CRITERIA_MAX),
@@ -1161,6 +1168,22 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "more criteria than there may be": (
         declare(*[AMONG_THE_TIED] * (CRITERIA_MAX + 1)),
         [("criteria", f"must be at most {CRITERIA_MAX}")],
+    ),
+    "a criterion with more drops than there may be": (
+        declare(Criterion(unity_id=POINTS, drop=tuple((one + 2, one + 1) for one in range(DROPS_MAX + 1)))),
+        [("criteria[0].drop", f"must be at most {DROPS_MAX} pairs")],
+    ),
+    "drops of as many as there are, of none, and of too many": (
+        declare(*[Criterion(unity_id=POINTS, drop=(one,)) for one in ((3, 3), (3, 0), (BEST_MAX + 1, 1))]),
+        [(f"criteria[{number}].drop", NO_DROP) for number in range(3)],
+    ),
+    "drops out of order": (
+        declare(*[Criterion(unity_id=POINTS, drop=one) for one in (((4, 1), (4, 2)), ((4, 1), (8, 1)))]),
+        [(f"criteria[{number}].drop", NO_ORDER) for number in range(2)],
+    ),
+    "the first of what is dropped": (
+        declare(Criterion(unity_id=POINTS, drop=((4, 1),), first=True)),
+        [("criteria[0].first", "must be sent without best, among and drop")],
     ),
     "criteria with everything wrong": (
         declare(

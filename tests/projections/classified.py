@@ -20,7 +20,7 @@ from projections.board.classification import Classified, classified, in_force
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.live.sums import read_sums
 from projections.live.tournament import LiveTournament
-from tests.histories import SummedBoard, counted_of, fold_events, with_sums
+from tests.histories import SummedBoard, counted_of, drops, fold_events, with_sums
 
 RANKING: Final = RankingId(1)
 COMPETITORS: Final = [CompetitorId(n) for n in range(11, 18)]
@@ -33,6 +33,7 @@ criteria_lists = st.lists(
         unity_id=st.sampled_from(list(UNITIES)),
         best=st.none() | st.integers(1, 3),
         among=st.none() | st.just("tied"),
+        drop=drops,
     )
     | st.builds(Criterion, unity_id=st.sampled_from(list(UNITIES)), first=st.just(True)),
     max_size=5,

@@ -60,7 +60,7 @@ def test_what_requests_are_judged_by_is_what_was_said_of_it_last(log: list[Recor
 def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for each kind of event
     """As `judged_by`, from the events alone."""
     parents: dict[CompetitorId, CompetitorId | None] = {}
-    competitions: dict[CompetitionId, tuple[tuple[CompetitorId, ...], bool]] = {}
+    competitions: dict[CompetitionId, dict[str, Any]] = {}
     struck: dict[CompetitionId, set[CompetitorId]] = defaultdict(set)
     is_open: dict[RankingId, bool] = {}
     enrolled: dict[RankingId, frozenset[CompetitorId]] = {}
@@ -85,10 +85,13 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
             case events.CompetitorChanged(parent_id=parent_id) if parent_id is not UNSET:
                 parents[event.competitor_id] = None if event.competitor_id in erased else parent_id
             case events.CompetitionAdded():
-                competitions[event.competition_id] = event.participants, True
+                said = {name: getattr(event, name) for name in ("participants", "result", "winner_id")}
+                competitions[event.competition_id] = {"counts": True, **said}
+            case events.CompetitionChanged():
+                said = {name: getattr(event, name) for name in ("participants", "result", "winner_id")}
+                competitions[event.competition_id] |= {n: one for n, one in said.items() if one is not UNSET}
             case events.CompetitionVoided() | events.CompetitionUnvoided():
-                participants, _ = competitions[event.competition_id]
-                competitions[event.competition_id] = participants, isinstance(event, events.CompetitionUnvoided)
+                competitions[event.competition_id]["counts"] = isinstance(event, events.CompetitionUnvoided)
             case events.CompetitorsStruck(competition_id=competition_id, competitors=competitors):
                 struck[competition_id].update(competitors)
             case events.CompetitorsUnstruck(competition_id=competition_id, competitors=competitors):
@@ -133,7 +136,10 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
         hidden=frozenset(hidden),
         presentation=Presentation(**presentation),
     )
-    its = {c: (*said, struck[c]) for c, said in competitions.items()}
+    its = {
+        c: (said["participants"], said["counts"], struck[c], said["result"], said["winner_id"])
+        for c, said in competitions.items()
+    }
     return parents, its, {r: (is_open[r], enrolled[r], unities[r], undone[r]) for r in is_open}, publication
 
 

@@ -148,8 +148,12 @@ class Naive:
                 among is None or len([c for c in self.met[competition] if c in among]) >= 2
             ):
                 sums[competition] += amount
-        counted = sorted(sums.values(), reverse=self.sorts[criterion.unity_id] == Sort.DESC)
-        return free + sum(counted[: criterion.best])
+        left = sorted(sums.values(), reverse=self.sorts[criterion.unity_id] == Sort.DESC)
+        for start, dropped in reversed(criterion.drop):
+            if len(sums) >= start:
+                left = left[:-dropped]
+                break
+        return free + sum(left[: criterion.best])
 
 
 @unhurried

@@ -15,6 +15,7 @@ NEVER: Final = datetime.max.replace(tzinfo=UTC)
 SHOWN: Final = 6
 """Results, and fixtures, on a page."""
 
+Drops = tuple[tuple[int, int], ...]
 Standings = dict[int, tuple[int, int | None]]
 """Position and total of each competitor in the list."""
 
@@ -71,11 +72,17 @@ class State(Struct, kw_only=True):
     voided: set[int] = field(default_factory=set)
     struck: set[tuple[int | None, int]] = field(default_factory=set)
     closed: dict[int, datetime] = field(default_factory=dict)
-    best: dict[int, tuple[int, int]] = field(default_factory=dict)
+    best: dict[int, tuple[int, int | None, Drops]] = field(default_factory=dict)
 
     def took_place(self, line: Line) -> datetime:
         date = None if line.competition is None else self.competitions[line.competition].date
         return date or line.recorded_at
+
+
+def _kept(sums: list[int], number: int | None, drops: Drops, *, descending: bool) -> list[int]:
+    """The best of the sums, without the worst ones that are dropped of as many."""
+    worst = [dropped for start, dropped in drops if len(sums) >= start][-1:]
+    return sorted(sums, reverse=descending)[: len(sums) - sum(worst)][:number]
 
 
 Change = Callable[[State], object]
@@ -165,10 +172,10 @@ class Model:
         }
 
     def best_of(self, ranking: int, moment: Moment) -> dict[int, int | None]:
-        """The first value of a classification by the best results, of which `State.best` has the unity and number:
-        points without a competition, and the best sums in competitions."""
+        """The first value of a classification by the best results, of which `State.best` has the unity, the number and
+        what is dropped: points without a competition, and the best sums in competitions."""
         state = self.state(moment.upto)
-        unity_id, number = state.best[ranking]
+        unity_id, number, drops = state.best[ranking]
         unity = self.unities[ranking][unity_id]
         sums: dict[int, dict[int | None, int]] = {one: {} for one in state.lists[ranking]}
         for line in self.counting(state, moment):
@@ -176,7 +183,7 @@ class Model:
                 its = sums[line.competitor]
                 its[line.competition] = its.get(line.competition, 0) + line.amount
         return {
-            one: its.pop(None, 0) + sum(sorted(its.values(), reverse=unity.descending)[:number])
+            one: its.pop(None, 0) + sum(_kept([*its.values()], number, drops, descending=unity.descending))
             if its
             else unity.of_nothing
             for one, its in sums.items()
@@ -192,7 +199,7 @@ class Model:
     def _reached(self, ranking: int, moment: Moment) -> dict[int, int]:
         """The last event that counts and changed the total, which the first one does if there was none; 0: none did."""
         state = self.state(moment.upto)
-        unity, _ = state.best[ranking]
+        unity, *_ = state.best[ranking]
         changes: dict[int, dict[int, int]] = {one: {} for one in state.lists[ranking]}
         for line in self.counting(state, moment):
             if line.unity == unity and line.competitor in changes:

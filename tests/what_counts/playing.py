@@ -144,10 +144,11 @@ class Tournament:
             unity = commands.AddUnity(ranking_id=ranking, unity_id=UnityId(one), name=name_of(one), **options)
             await self._do(unity)
         best = self.random.choice([one for one, unity in UNITIES[ranking].items() if unity.counts == "sum"])
-        number = self.random.randint(1, 3)
-        criteria = Criterion(unity_id=UnityId(best), best=number), Criterion(unity_id=UnityId(best), first=True)
+        number, drops = self.random.choice([(1, ()), (3, ()), (None, ((2, 1), (4, 2))), (2, ((3, 2),))])
+        counted = Criterion(unity_id=UnityId(best), best=number, drop=drops)
+        criteria = counted, Criterion(unity_id=UnityId(best), first=True)
         declared = commands.DeclareClassification(ranking_id=ranking, criteria=criteria)
-        await self._do(declared, lambda state: state.best.update({ranking: (best, number)}))
+        await self._do(declared, lambda state: state.best.update({ranking: (best, number, drops)}))
 
     async def _pass_time(self) -> None:
         """Some, or until a boundary at which something may expire, or until just before it."""

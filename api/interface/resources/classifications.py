@@ -67,7 +67,8 @@ async def answer_classification(context: RecallContext, answer: Answer, question
 
 _ABOUT: Final = (
     f"a JSON array of at most {CRITERIA_MAX} criteria, the most important first: objects with unity, best (only this "
-    "many competitions count) and among (tied: only what the tied got among themselves); [] removes the declaration"
+    "many competitions count), drop ([[4,1],[8,2]]: from four competitions on without the worst one, from eight on "
+    "without the two worst) and among (tied: only what the tied got among themselves); [] removes the declaration"
 )
 
 OPERATIONS: Final[tuple[Operation, ...]] = (

@@ -17,12 +17,13 @@ from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.ids import parse_id
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX
+from projections.answers.criteria import drop_of, drop_text
 from projections.answers.view import View
 
 CRITERIA_NAME: Final = "criteria"
 FREE_CRITERIA: Final = 4
 """Empty lines below the declared criteria."""
-_PARTS: Final = ("unity", "best", "among", "first")
+_PARTS: Final = ("unity", "drop", "best", "among", "first")
 _BEST: Final = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
 _COMPARED: Final = (Option("", "totals"), Option("first", "who reached it first"))
 _AMONG: Final = (Option("", "everybody"), Option("tied", "those who are tied"))
@@ -41,6 +42,7 @@ async def declaration(view: View, ids: PathIds) -> Beginning:
 def _texts(number: int, criterion: Criterion) -> dict[str, str]:
     return {
         _name(number, "unity"): str(criterion.unity_id),
+        _name(number, "drop"): drop_text(criterion.drop),
         _name(number, "best"): "" if criterion.best is None else str(criterion.best),
         _name(number, "among"): criterion.among or "",
         _name(number, "first"): "first" if criterion.first else "",
@@ -63,7 +65,7 @@ def closed_up(sent: Form) -> dict[str, str]:
 
 def criteria_form(sent: Form) -> Form:
     """The form that the operation takes, from one that is closed up. Raises Unacceptable for text that is not a number
-    of results."""
+    of results, or of those dropped."""
     rest = {name: text for name, text in sent.items() if not name.startswith(f"{CRITERIA_NAME}[")}
     criteria: list[dict[str, Any]] = []
     faults: list[Fault] = []
@@ -73,9 +75,15 @@ def criteria_form(sent: Form) -> Form:
         if best and not (_BEST.fullmatch(best) and int(best) <= BEST_MAX):
             faults.append(Fault(_name(number, "best"), f"must be a number from 1 to {BEST_MAX:,}, or empty"))
             best = ""
+        try:
+            drop = drop_of(sent[_name(number, "drop")])
+        except ValueError as error:
+            faults.append(Fault(_name(number, "drop"), str(error)))
+            drop = ()
         criterion: dict[str, Any] = {"unity": int(unity) if parse_id(unity) else unity}
         criterion |= {"first": True} if sent[_name(number, "first")] else {}
-        criteria.append(criterion | ({"best": int(best)} if best else {}) | ({"among": among} if among else {}))
+        criterion |= ({"best": int(best)} if best else {}) | ({"drop": drop} if drop else {})
+        criteria.append(criterion | ({"among": among} if among else {}))
     if faults:
         raise Unacceptable("The classification cannot be declared like this; correct the fields named.", faults)
     return {**rest, CRITERIA_NAME: json.encode(criteria).decode()}
@@ -91,6 +99,7 @@ def classification_page(
         ("#", "position"),
         ("Unity", "chosen"),
         ("Compared by", "chosen"),
+        ("Discards", "entry"),
         ("Best", "entry"),
         ("Compared among", "chosen"),
     ]
@@ -103,8 +112,9 @@ def classification_page(
         element("p", element("a", "Back to the table", href=back), class_="ways"),
         element(
             "p",
-            "The table is in the order of the first criterion. The next criterion separates those tied. Best: the "
-            "number of best results of each that count; empty: all. Without a criterion, the main unity alone counts.",
+            "The table is in the order of the first criterion. The next criterion separates those tied. Discards: 4:1, "
+            "8:2 leaves out the worst result from four results on, and the two worst from eight on. Best: the number "
+            "of best results of each that count; empty: all. Without a criterion, the main unity alone counts.",
             class_="about",
         ),
         complaint(filling, shown),
@@ -115,20 +125,21 @@ def classification_page(
 
 
 def _line(number: int, unities: Items[Option], filling: Filling) -> list[Child]:
-    best = element(
-        "input",
-        value=filling.given.get(_name(number, "best"), ""),
-        inputmode="numeric",
-        autocomplete="off",
-        **_attributes(number, "best", "Best results", filling),
-    )
+    drop = _input(number, "drop", "Discards", filling)
+    best = _input(number, "best", "Best results", filling, inputmode="numeric")
     return [
         number + 1,
         joined((_select(number, "unity", "Unity", unities, filling), _fault(number, "unity", filling))),
         joined((_select(number, "first", "Compared by", _COMPARED, filling), _fault(number, "first", filling))),
+        joined((drop, _fault(number, "drop", filling))),
         joined((best, _fault(number, "best", filling))),
         joined((_select(number, "among", "Compared among", _AMONG, filling), _fault(number, "among", filling))),
     ]
+
+
+def _input(number: int, part: str, label: str, filling: Filling, **more: str) -> Html:
+    given = filling.given.get(_name(number, part), "")
+    return element("input", value=given, autocomplete="off", **more, **_attributes(number, part, label, filling))
 
 
 def _select(number: int, part: str, label: str, options: Items[Option], filling: Filling) -> Html:

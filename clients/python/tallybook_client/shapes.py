@@ -62,13 +62,15 @@ class NewCompetition(Struct, frozen=True, omit_defaults=True):
 
 class Criterion(Struct, frozen=True, omit_defaults=True):
     """One criterion of a classification: the totals of a unity. `best`: only this many competitions count, the best
-    ones. `among`: only what the tied got among themselves counts. `first`: the competitor who reached their total first
+    ones. `drop`: ((4, 1), (8, 2)): from four competitions on without the worst, from eight without the two worst.
+    `among`: only what the tied got among themselves counts. `first`: the competitor who reached their total first
     is ahead."""
 
     unity: int
     best: int | None = None
     among: Literal["tied"] | None = None
     first: bool = False
+    drop: tuple[tuple[int, int], ...] = ()
 
 
 # ── Which lines, and when ───────────────────────────────────────────────────────────────────────────────
@@ -467,7 +469,8 @@ class Neighbours(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Why a competitor has this place. `next`: the `start` for the rest of the steps; None: there is none."""
+    """Why a competitor has this place. `next`: the `start` for the rest of the steps; None: there is none. `dropped`:
+    competitions that a criterion in this unity leaves out."""
 
     competitor_id: int
     unity_id: int
@@ -477,6 +480,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     classification: Neighbours | None
     next: int | None
     on: datetime | None = None
+    dropped: tuple[int, ...] = ()
 
 
 class StandingMove(Struct, frozen=True, kw_only=True):

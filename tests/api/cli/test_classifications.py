@@ -40,8 +40,10 @@ async def test_what_is_declared_on_the_command_line_is_shown_as_over_http(tallyb
         f"{league.fouls}",
         "points:among=tied",
         "fouls:first",
+        "points:drop=4:1,8:2:best=9",
     )
-    chain = "points, best 18; fouls; points among the tied; fouls, reached first"
+    chain = "points, best 18; fouls; points among the tied; fouls, reached first; "
+    chain += "points, drop 1 from 4, drop 2 from 8, best 9"
     assert said.err == f"ranking {of(league)[1]} is classified by {chain}\n"
     shown = await over_http()
     assert shown["criteria"] == [
@@ -49,12 +51,13 @@ async def test_what_is_declared_on_the_command_line_is_shown_as_over_http(tallyb
         {"unity": league.fouls},
         {"unity": league.points, "among": "tied"},
         {"unity": league.fouls, "first": True},
+        {"unity": league.points, "best": 9, "drop": [[4, 1], [8, 2]]},
     ]
     assert await tallybook.json("classification", "show", *of(league)) == shown
     then = await tallybook.json("classification", "show", *of(league), "--at-sequence", str(before))
     assert then == await over_http(f"?at_sequence={before}")
     table = await tallybook.done("classification", "show", *of(league))
-    assert re.search(r"2 +│ Ben +│ 3 +│ 4 +│ +│ +│ fouls", table), table
+    assert re.search(r"2 +│ Ben +│ 3 +│ 4 +│ +│ +│ +│ fouls", table), table
     await tallybook("classification", "declare", *of(league))
     assert (await over_http())["criteria"] == [{"unity": league.points}]
 
@@ -105,6 +108,8 @@ async def test_lines_of_a_classification_are_chosen_and_compared_as_over_http(
         ("cards", r"Ranking \d+ has no unity 'cards'\."),
         ("points:worst=1", r"Ranking \d+ has no unity 'points:worst=1'\. Similar: 'points'\."),
         ("points:best=1:best=2", r"The criterion 'points:best=1:best=2' says the same thing twice\."),
+        ("points:drop=4:1:drop=4:1", r"The criterion 'points:drop=4:1:drop=4:1' says the same thing twice\."),
+        ("points:drop=4", r"The drop of 'points:drop=4' must be like 4:1, 8:2: from 4 competitions .*\."),
         ("999999", r"Ranking \d+ has no unity 999999\."),
     ],
 )
@@ -113,6 +118,30 @@ async def test_a_criterion_that_is_none_is_refused(
 ) -> None:
     (said,) = await tallybook.refused("classification", "declare", *of(league), criterion)
     assert re.fullmatch(reason, said)
+
+
+async def test_what_if_drops_by_the_competitions_that_are_left(tallybook: Tallybook, league: League) -> None:
+    more = [await league.meet(league.ada, league.ben) for _ in range(2)]
+    for number, match in enumerate(more, start=1):
+        await league.give(match, (league.ada, league.points, number), (league.ben, league.points, 2 * number))
+    await league.declare({"unity": league.points, "drop": [[4, 3]]})
+    assert [line[:3] for line in await league.lines()] == [
+        (league.ben, 1, [9]),
+        (league.ada, 2, [3]),
+        (league.pair, 3, [0]),
+    ]
+    without = await tallybook.json("what-if", *of(league), "--without-competition", str(league.duel))
+    after = {move["competitor_id"]: move["position_after"] for move in without[0]["classification"]}
+    assert after == {league.ada: 1, league.ben: 1, league.pair: 3}  # three are left of Ada's four: 3, 1 and 2
+
+
+async def test_an_explanation_says_what_is_left_out(tallybook: Tallybook, league: League) -> None:
+    await league.declare({"unity": league.points, "drop": [[2, 1]]})
+    said = await tallybook.done("explain", *of(league), str(league.ada))
+    left_out = "    The classification leaves this competition out, as one of the worst.\n"
+    told, _, rest = said.partition(left_out)
+    assert told.splitlines()[-1] == "    Ben passed Ada, 3 to 0.", said
+    assert left_out not in rest
 
 
 async def test_an_explanation_begins_with_what_decides_the_classification(

@@ -149,6 +149,8 @@ async def test_a_sub_table_has_only_competitors_with_its_tag_and_tells_how_many(
         ('[{"unity": 1, "worst": 1}]', WRONG_FORM),
         ('[{"unity": 1, "among": "all"}]', WRONG_FORM),
         ('[{"unity": 1, "best": 0}]', WRONG_FORM),
+        ('[{"unity": 1, "drop": [[4]]}]', WRONG_FORM),
+        ('[{"unity": 1, "drop": [[4, 0]]}]', WRONG_FORM),
         (f'[{{"unity": 1, "best": {BEST_MAX + 1}}}]', WRONG_FORM),
         ('[{"unity": 1, "unity": 2}]', "must not repeat a key in one object"),
         (json.dumps([{"unity": 1, "among": "tied"}] * (CRITERIA_MAX + 1)), f"must be at most {CRITERIA_MAX}"),
