@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Final
 
-import msgspec
 from cyclopts import Parameter
 from msgspec.structs import asdict
 
@@ -20,7 +19,6 @@ from api.imports.competitors import read_competitors
 from api.imports.dates import DateOrder
 from api.imports.importer import import_lines
 from api.imports.kinds import FileKind
-from api.imports.played import ScoreRule
 from api.imports.rows import FileRows, Reader, read_csv, read_ndjson
 from api.imports.undoing import plan_undoing, undo_import
 from api.interface.names import Names
@@ -54,37 +52,12 @@ def _read(file: Path) -> FileRows:
     return _READERS[suffix](content)
 
 
-class ScoringTexts(TypedDict, total=False):
-    """The options that say which points a score gives."""
-
-    win: Annotated[
-        str,
-        Parameter(
-            help="Points of the main unity for a win, if no column gives them; 3 by default. Where a draw is half a "
-            "point, create the ranking with --decimals 1; then use --win 1 --draw 0.5."
-        ),
-    ]
-    draw: Annotated[str, Parameter(help="Points of the main unity for a draw; 1 by default.")]
-    loss: Annotated[str, Parameter(help="Points of the main unity for a loss; 0 by default.")]
-    goal_difference: Annotated[
-        str, Parameter(help="Unity, by id or name, that gets the goals scored less those conceded.")
-    ]
-    goals_for: Annotated[str, Parameter(help="Unity, by id or name, that gets the goals scored.")]
-    goals_against: Annotated[str, Parameter(help="Unity, by id or name, that gets the goals conceded.")]
-    played: Annotated[str, Parameter(help="Unity, by id or name, that counts competitions with a score.")]
-    won: Annotated[str, Parameter(help="Unity, by id or name, that counts those won.")]
-    drawn: Annotated[str, Parameter(help="Unity, by id or name, that counts those drawn.")]
-    lost: Annotated[str, Parameter(help="Unity, by id or name, that counts those lost.")]
-
-
 async def import_competitions(
     slug: Slug,
     ranking: RankingText,
     file: CompetitionsFile,
     /,
     *,
-    like: Literal["football", "chess"] | None = None,
-    scoring: Annotated[ScoringTexts | None, Parameter(name="*")] = None,
     leave_out: LeaveOut = False,
     dates: DateOrder | None = None,
     json: Json = False,
@@ -93,16 +66,12 @@ async def import_competitions(
     """
     Parameters
     ----------
-    like
-        The ranking was created --like this: its unities are filled, unless another option says how.
     dates
         What comes first in dates such as 01/08/2026; needed only if none of the file shows it, as 13/02/2026 does.
     """
 
     def kind_of(names: Names) -> Competitions:
-        ranking_id, usual = names.ranking(ranking), ScoreRule.like(like) if like else {}
-        points = msgspec.convert({**usual, **(scoring or {})}, ScoreRule)
-        return read_competitions(read_csv(read_whole(file)), ranking_id, points, leave_out=leave_out, dates=dates)
+        return read_competitions(read_csv(read_whole(file)), names.ranking(ranking), leave_out=leave_out, dates=dates)
 
     await _import(slug, kind_of, json=json, where=where)
 
@@ -165,9 +134,12 @@ async def undo(
             f"nothing from import {name} counted any longer; now that it is undone, its file can be imported again"
         )
     else:
-        voided = printing.count(len(planned.voided), "competition")
-        results = f"{printing.count(planned.results, 'result')} and " if planned.results else ""
-        printing.say(f"{voided} voided, {results}points of {printing.count(planned.points, 'event')} taken back")
+        counts = {"result": planned.results, "event": planned.points}
+        taken = " and ".join(
+            [f"{'points of ' * (what == 'event')}{printing.count(n, what)}" for what, n in counts.items() if n]
+        )
+        voided = f"{printing.count(len(planned.voided), 'competition')} voided"
+        printing.say(f"{voided}, {taken} taken back" if taken else voided)
         for competition_id in planned.voided:
             printing.line(str(competition_id))
     if planned.kept:

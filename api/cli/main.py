@@ -83,6 +83,7 @@ _PARTS: Final = {
     "import": (_COMPETE, "List imports of competitions, and undo them."),
     "points": (_COMPETE, "Add points, and undo them."),
     "classification": (_COMPETE, "Show and declare how rankings are classified."),
+    "scoring": (_COMPETE, "Show and declare what results give in rankings."),
     "token": (_OPERATE, "Create, list and revoke tokens."),
     "webhook": (_OPERATE, "Add, list, resume and remove webhooks."),
     "erasures": (_OPERATE, "Keep a list of erasures outside the database, and apply it to a database."),
@@ -404,6 +405,21 @@ _TREE: Final = (
         Example: `tallybook classification declare premier-league 8 points "goal difference" goals`, or, with what the
         tied competitors got among themselves, `points points:among=tied "goal difference:among=tied" "goal
         difference"`.
+        """,
+    ),
+    # ── Scorings ────────────────────────────────────────────────────────────────────────────────────────────
+    Entry(
+        "scoring show",
+        "scorings:show_scoring",
+        "Show what results give in a ranking, and which results give nothing.",
+    ),
+    Entry(
+        "scoring declare",
+        "scorings:declare_scoring",
+        """
+        Declare what results give in a ranking. Earlier results are scored again; --dry-run shows who would move.
+
+        Example: `tallybook scoring declare premier-league Table football`
         """,
     ),
     # ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""Competitions from files, with the points that they give in a ranking: how a line is known again, and what it becomes.
+"""Competitions from files, with points of columns in a ranking: how a line is known again, and what it becomes.
 
 A line is two requests: the competition, and its points. The key of a competition is made from its time as it was typed,
 its group, its round, its participants, and the number of earlier lines with the same ones. The key of its points also
@@ -20,7 +20,7 @@ import msgspec
 from api.desk.fingerprints import fingerprint
 from api.imports.dates import DateOrder, order_of, year_first
 from api.imports.kinds import FileKind, FileLine, Print
-from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow, ScoreRule
+from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow
 from api.imports.rows import FileRows, parted, taken
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
@@ -70,7 +70,7 @@ class CompetitionLine(FileLine):
         texts = {"location": name_key(played.location), "scale": name_key(played.scale)}
         added = texts | ({"result": "null"} if self._was_fixture else result)
         points = same | {"ranking": str(self._ranking_id), "points generation": str(of_points)}
-        deltas = {"deltas": ";".join(f"{d.competitor_id},{d.unity_id},{d.amount}" for d in played.deltas)}
+        deltas = {"deltas": ";".join(f"{d.competitor_id},{d.unity_id},{d.amount}" for d in played.columns)}
         self.prints = (
             _print("competition", same, added),
             _print("result", same | {"result generation": str(of_result)}, result),
@@ -122,7 +122,6 @@ def _print(what: str, same: dict[str, str], rest: dict[str, str]) -> Print:
 def read_competitions(
     file: FileRows,
     ranking_id: RankingId,
-    scoring: ScoreRule,
     lines_max: int = IMPORT_COMPETITIONS_MAX,
     *,
     leave_out: bool = False,
@@ -141,7 +140,7 @@ def read_competitions(
     order = dates or order_of(row.fields["date"].strip() for row in rows)
     for row in rows:
         row.fields["date"] = year_first(row.fields["date"].strip(), order)
-    return Competitions(ranking_id, scoring, columns, rows, leave_out=leave_out)
+    return Competitions(ranking_id, columns, rows, leave_out=leave_out)
 
 
 class Competitions(FileKind[CompetitionLine]):
@@ -156,19 +155,16 @@ class Competitions(FileKind[CompetitionLine]):
         "competition_id": "competition",
     }
 
-    def __init__(
-        self, ranking_id: RankingId, scoring: ScoreRule, columns: Items[str], rows: Items[PlayedRow], *, leave_out: bool
-    ) -> None:
+    def __init__(self, ranking_id: RankingId, columns: Items[str], rows: Items[PlayedRow], *, leave_out: bool) -> None:
         super().__init__(rows)
         self._leave_out = leave_out
         self._ranking_id = ranking_id
-        self._scoring = scoring
         self._columns = columns
         self._matches: dict[frozenset[CompetitorId], list[Played]] = {}
         self._others: dict[frozenset[CompetitorId], list[tuple[CompetitionId, Competition]]] = {}
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
-        self.reader = PlayedReader(board, self._ranking_id, self._columns, self._scoring, leave_out=self._leave_out)
+        self.reader = PlayedReader(board, self._ranking_id, self._columns, leave_out=self._leave_out)
         self.left_out = [*self.reader.left_out]
         yield
 

@@ -1,14 +1,14 @@
 """Takes back what an import of competitions added.
 
-The competitions that it added are voided, unless they hold points of others. Its points elsewhere are undone, and its
-results of other competitions cleared. Each is a separate request, judged by what counts at that moment. So an
-interrupted undoing continues when it runs again, and a completed one finds nothing to do. What an organiser has already
-voided, undone or corrected stays as it is; if that is all, one request still records in the log that the import was
-undone.
+The competitions that it added are voided, unless they hold points of others: then only a result that gives points is
+cleared. Its points elsewhere are undone, and its results of other competitions cleared. Each is a separate request,
+judged by what counts at that moment. So an interrupted undoing continues when it runs again, and a completed one finds
+nothing to do. What an organiser has already voided, undone or corrected stays as it is; if that is all, one request
+still records in the log that the import was undone.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from contextlib import closing
 from datetime import datetime
 from typing import Final
@@ -22,9 +22,10 @@ from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, ch
 from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Caused, Known, LacksResults, TotalOf, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
-from engine.domain.events import Event, Points, Recorded, Result
+from engine.domain.events import Event, Points, PointsReversed, Recorded, Result
 from engine.domain.judging import decide
-from engine.domain.lines import rule_of
+from engine.domain.lines import LineName, rule_of
+from engine.domain.rescoring import GivenLines, given_amounts, may_rescore, rescored
 from engine.domain.reversals import holds_others
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import ActorId, CompetitionId, RankingId, Sequence
@@ -43,7 +44,7 @@ none."""
 class Undoing(Struct, frozen=True, kw_only=True):
     """The effects of undoing the import `name`: its `commands`, judged as `events`. `voided`: the competitions that it
     voids. `kept`: those that the import added, and that hold points of others. `points`: the number of the import's
-    events with points that it takes back; `results`: of its results elsewhere. If nothing counts, the only command is a
+    events with points that it takes back; `results`: of those that it clears. If nothing counts, the only command is a
     change that changes nothing, but records that the import was undone; without commands, that is recorded."""
 
     name: str
@@ -56,12 +57,17 @@ class Undoing(Struct, frozen=True, kw_only=True):
 
 
 class _Added(Struct, frozen=True):
-    """What an import added: competitions, `results` of others, and the points that it `gave`. `actors`: its senders."""
+    """What an import added: competitions, `results` of these and others, and the points that it `gave`. `actors`: its
+    senders."""
 
     competitions: frozenset[CompetitionId]
     results: dict[CompetitionId, Result]
     gave: Caused
     actors: frozenset[ActorId]
+
+    @property
+    def all_competitions(self) -> Collection[CompetitionId]:
+        return self.competitions.union(self.results)
 
 
 async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: ActorId | None = None) -> Undoing:
@@ -104,7 +110,7 @@ class _Planning:
         self._changed |= event.structural
         if isinstance(event, Points):
             self._changed |= bool(event.results)
-            if event.competition_id in self._added.competitions:
+            if event.competition_id in self._added.all_competitions:
                 self._since.append(recorded)
                 self._changed = True
         elif (said := event.said_result) is not None:
@@ -115,11 +121,12 @@ class _Planning:
         LacksResults, and Conflict if a ranking is closed."""
         await self._desk.live_pool.make_current(self._live)
         self._since.clear()
-        caused = await _caused(self._desk, self._live, self._added)
+        caused, given = await _caused(self._desk, self._live, self._added)
         for recorded in self._since:
             caused.take(recorded)
+            given.take(recorded)
         self._changed = False
-        steps = self._planned(caused)
+        steps = self._planned(caused, given)
         if not divided:
             return finished(steps)
         try:
@@ -129,7 +136,7 @@ class _Planning:
                 raise
         return None if self._changed else planned
 
-    def _planned(self, caused: Caused) -> Steps[Undoing]:
+    def _planned(self, caused: Caused, given: GivenLines) -> Steps[Undoing]:
         added, board = self._added, self._live.board
         own = frozenset(added.gave.points)
         voids, kept = [], []
@@ -154,11 +161,15 @@ class _Planning:
         results = []
         for competition_id, result in sorted(added.results.items()):
             competition = board.competitions[competition_id]
-            if competition.result == result and competition.voided_at is None:
+            stays = competition_id in added.competitions and not any(
+                competition_id in kept and given_amounts(given.of(one, competition_id)) for one in board.rankings
+            )
+            if competition.result == result and competition.voided_at is None and not stays:
                 results.append(ChangeCompetition(competition_id=competition_id, result=None, winner_id=None))
             yield
         taking_back: tuple[_TakingBack, ...] = (*results, *reversals, *voids)
-        events = yield from _foreseen(self._live, taking_back, added.gave.recorded_at | caused.recorded_at)
+        recorded_at = added.gave.recorded_at | caused.recorded_at
+        events = yield from _foreseen(self._live, taking_back, recorded_at, given)
         return Undoing(
             name=self._name,
             commands=taking_back,
@@ -170,17 +181,21 @@ class _Planning:
         )
 
 
-async def _caused(desk: Desk, live: LiveTournament, added: _Added) -> Caused:
-    """The points of the competitions of an import up to the live's head."""
-    caused, upto, ids = Caused(), live.head.sequence, sorted(added.competitions)
+async def _caused(desk: Desk, live: LiveTournament, added: _Added) -> tuple[Caused, GivenLines]:
+    """The points of the competitions of an import up to the live's head, and what scorings have given."""
+    caused, given, upto, ids = Caused(), GivenLines(), live.head.sequence, sorted(added.all_competitions)
     async for events in reading.all_points_of_competitions(desk.database.connection, live.tournament_id, ids, upto):
         for recorded in events:
             caused.take(recorded)
-    return caused
+            given.take(recorded)
+    return caused, given
 
 
 def _foreseen(
-    live: LiveTournament, commands: Iterable[_TakingBack], recorded_at: Mapping[Sequence, datetime]
+    live: LiveTournament,
+    commands: Iterable[_TakingBack],
+    recorded_at: Mapping[Sequence, datetime],
+    given: GivenLines,
 ) -> Steps[tuple[Event, ...]]:
     """The events that the commands lead to, one after the other. Raises LacksResults, and as `decide`."""
     board = live.board
@@ -202,11 +217,20 @@ def _foreseen(
         yield
     known = Known(results=live.results, now=live.expired_by, recorded_at=recorded_at)
     decided: list[Event] = []
+    replaced: dict[RankingId, dict[Sequence, Container[LineName]]] = {one: {} for one in rankings}
     for command in commands:
         decided += decide(board, command, known)
+        if may_rescore(board, command):
+            decided += yield from rescored(board, decided[-1], given, live.results, live.expired_by)
         yield
+    for event in decided:
+        if isinstance(event, PointsReversed) and event.replaced:
+            replaced.setdefault(event.ranking_id, {})[event.reverses] = event.replaced
+            named |= {(one.unity_id, one.competitor_id): event.ranking_id for one in event.totals}
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
-    after = {one: rule_of(board, one).undoing(sequences, undone=True) for one in rankings}
+    after = {
+        one: rule_of(board, one).undoing(sequences, undone=True).replacing(lines) for one, lines in replaced.items()
+    }
     totals = yield from totals_of_named(live.results, named, after, None, {})
     for number, event in enumerate(decided):
         if isinstance(event, Points) and event.totals:
@@ -288,7 +312,7 @@ async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
                 event = used.recorded.event
                 if event.made_competition is not None:
                     competitions.add(event.made_competition)
-                elif (said := event.said_result) is not None and said.result is not None:
+                if (said := event.said_result) is not None and said.result is not None:
                     results[said.competition_id] = said.result
                 gave.take(used.recorded)
     if not keys:

@@ -5,7 +5,7 @@ after its creation.
 The amounts in scorings are in the smallest unit of their unity, as everywhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import count
@@ -64,12 +64,13 @@ class Kind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     criteria: tuple[dict[str, Any], ...] = ()
 
     def scorings_with(self, ids: Mapping[str, UnityId]) -> tuple[Scoring, ...]:
-        """The scorings of a ranking whose unities have these ids, by name."""
-        return msgspec.convert(_with_ids(self.scorings, ids), tuple[Scoring, ...])
+        """The scorings of a ranking whose unities have these ids, by name. Other unities are left out."""
+        found = [its | {"awards": [one for one in its["awards"] if one["unity"] in ids]} for its in self.scorings]
+        return msgspec.convert(with_ids([its for its in found if its["awards"]], ids.__getitem__), tuple[Scoring, ...])
 
     def criteria_with(self, ids: Mapping[str, UnityId]) -> tuple[Criterion, ...]:
         """The criteria of the classification; empty: only the main unity decides."""
-        return criteria_of(msgspec.convert(_with_ids(self.criteria, ids), list[CriterionShape]))
+        return criteria_of(msgspec.convert(with_ids(self.criteria, ids.__getitem__), list[CriterionShape]))
 
 
 @cache
@@ -79,11 +80,11 @@ def kinds() -> Mapping[KindName, Kind]:
     return msgspec.json.decode(text, type=dict[KindName, Kind])
 
 
-def _with_ids(value: Any, ids: Mapping[str, UnityId]) -> Any:
+def with_ids(value: Any, id_of: Callable[[Any], UnityId]) -> Any:
     """The same with an id for each name of a unity."""
     if isinstance(value, dict):
-        return {key: ids[part] if key == "unity" else _with_ids(part, ids) for key, part in value.items()}
-    return [_with_ids(part, ids) for part in value] if isinstance(value, (list, tuple)) else value
+        return {key: id_of(part) if key == "unity" else with_ids(part, id_of) for key, part in value.items()}
+    return [with_ids(part, id_of) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 async def create_ranking(

@@ -37,10 +37,13 @@ def void_competition(
 
 
 def holds_others(state: State, command: commands.VoidCompetition) -> bool:
-    """Whether the competition holds points of events other than `only`, apart from undone ones."""
+    """Whether the competition holds points of events other than `only`, apart from undone ones and those of
+    scorings."""
     caused, only = command.caused or {}, command.only or ()
     return any(
-        sequence not in only and sequence not in state.rankings[points.ranking_id].undone
+        sequence not in only
+        and sequence not in state.rankings[points.ranking_id].undone
+        and not isinstance(points, events.PointsScored)
         for sequence, points in caused.items()
     )
 

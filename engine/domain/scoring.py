@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 
 from engine.domain.awards import ABSENT, Award, AwardValue, Entries, ResultOutcome, Says, Scoring
 from engine.domain.errors import Fault
-from engine.domain.notation import Notation, with_point
+from engine.domain.notation import with_point
 from engine.domain.state import ParticipantsState, RankingState, UnityState
 from engine.domain.terms import (
     AWARDS_MAX,
@@ -156,8 +156,7 @@ def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRank
         unity = ranking.unities[award.unity_id]
         statuses = {_plain(status): _status_amount(award, given, entries) for status, given in award.statuses.items()}
         given = [
-            (c, _amount(scoring, award, one, unity.notation, places[award.among].get(c), statuses))
-            for c, one in ours.items()
+            (c, _amount(scoring, award, one, unity, places[award.among].get(c), statuses)) for c, one in ours.items()
         ]
         if (absent := statuses.get(ABSENT)) is not None and not award.outcomes:
             given += [(c, absent) for c in ranking.participants if c not in ours]
@@ -179,7 +178,7 @@ def _amount(
     scoring: Scoring,
     award: Award,
     reading: ReadResult,
-    notation: Notation,
+    unity: UnityState,
     place: tuple[int, int] | None,
     statuses: Mapping[str, int | None],
 ) -> int | None:
@@ -192,15 +191,17 @@ def _amount(
         case "outcome" | "score":
             return _by_table(scoring, award, reading)
         case "for" | "against":
-            return reading.score and award.factor * _number(scoring, reading.score[award.value == "against"], notation)
+            return reading.score and award.factor * _number(scoring, reading.score[award.value == "against"], unity)
         case "place":
             return None if place is None else _shared_amount(award, *place)
         case "performance":
             if not reading.performance:
                 return None
             if isinstance(award.table, dict):
-                return _found(scoring, award.table, [_plain(reading.performance)], reading.performance)
-            return award.factor * _number(scoring, reading.performance, notation)
+                if (text := _plain(reading.performance)) not in award.table:
+                    raise _not_listed(scoring, reading.performance, award.table)
+                return award.table[text]
+            return award.factor * _number(scoring, reading.performance, unity)
         case "solved" | "minutes" | "tries" | "last":
             return award.factor * _contest(scoring, reading.performance)[award.value] if reading.performance else None
         case _:
@@ -213,23 +214,25 @@ def _by_table(scoring: Scoring, award: Award, reading: ReadResult) -> int | None
     if not isinstance(award.table, dict):
         return award.factor
     keys = [*reading.keys(award.value)]
-    if reading.outcome == "bye" and not any(key in award.table for key in keys):
-        return None
-    return _found(scoring, award.table, keys, keys[0])
-
-
-def _found(scoring: Scoring, table: dict[str, int], keys: list[str], text: str) -> int:
     for key in keys:
-        if key in table:
-            return table[key]
-    raise _not_read(scoring, f"{text!r} is not one of {', '.join(islice(table, SHOWN_KEYS_MAX))}.")
+        if key in award.table:
+            return award.table[key]
+    if reading.outcome == "bye":
+        return None
+    if award.value == "outcome" and reading.outcome == "loss":
+        return 0
+    raise _not_listed(scoring, keys[0], award.table)
 
 
-def _number(scoring: Scoring, text: str, notation: Notation) -> int:
+def _not_listed(scoring: Scoring, text: str, table: dict[str, int]) -> NotRead:
+    return _not_read(scoring, f"{text!r} is not one of {', '.join(islice(table, SHOWN_KEYS_MAX))}.")
+
+
+def _number(scoring: Scoring, text: str, unity: UnityState) -> int:
     try:
-        return notation.number(text)
+        return unity.notation.number(text)
     except ValueError as error:
-        raise _not_read(scoring, f"{text!r} {error}.") from None
+        raise _not_read(scoring, f"{text!r} cannot count in the unity {unity.name!r}: it {error}.") from None
 
 
 def _shared_amount(award: Award, place: int, sharing: int) -> int | None:
@@ -305,7 +308,7 @@ def _duel(
         readings = [ReadResult(word=word, score=score), ReadResult(word=word, score=score[::-1])]
     elif word not in words:
         return None
-    elif winner is None and words[word] is None:
+    elif winner is None and (words[word] is None or len(participants) == 1):
         raise _not_read(scoring, f"{text!r} does not say who won.")
     says = words[word] or words.get(":".join(readings[0].score or ()))
     return {

@@ -132,6 +132,13 @@ def test_the_word_then_the_winner_then_the_score_decide(
     assert given_by(how, result, ANNA, BEN, winner_id=winner) == dict(zip((ANNA, BEN), amounts, strict=True))
 
 
+def test_a_loss_that_no_table_names_gives_nothing_but_a_draw_must_be_named() -> None:
+    how = scoring(award("outcome", table={"win": 3}))
+    assert given_by(how, "2:1") == {ANNA: 3, BEN: 0}
+    with pytest.raises(NotRead, match="'draw' is not one of win"):
+        given_by(how, "1:1")
+
+
 def test_several_awards_into_one_unity_are_added() -> None:
     lines = wanted(LEAGUE, Played(result="4:2"), RANKING)
     assert lines == {
@@ -268,7 +275,7 @@ def test_performances_are_read_in_the_notation_of_the_unity() -> None:
         BEN: 9_580,
     }
     assert given_by(scoring(award("performance")), "71", ANNA) == {ANNA: 71}
-    with pytest.raises(NotRead, match=r"'7\.5' must be a whole number"):
+    with pytest.raises(NotRead, match=r"'7\.5' cannot count in the unity 'points': it must be a whole number"):
         given_by(scoring(award("performance")), "7.5", ANNA)
 
 

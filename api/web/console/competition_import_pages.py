@@ -7,19 +7,17 @@ from typing import Final, get_args
 from api.access.auth import Scope
 from api.imports.competitions import CompetitionLine
 from api.imports.dates import DateOrder
-from api.imports.played import ScoreRule
 from api.imports.undoing import Undoing
 from api.interface.competition_names import BETWEEN
 from api.interface.direction import isolated
 from api.interface.fields import SHORT, Field
-from api.interface.kinds import KindName
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.console.import_page import LEAVE_OUT, ROWS_SHOWN, Look, Offer
-from api.web.console.inputs import Filling, Option, complaint, form, inputs, text_input
-from api.web.html import Child, Html, element, joined
+from api.web.console.inputs import Filling, Option, complaint, form, inputs
+from api.web.html import Child, Html, element
 from api.web.page import Query, number_text
 from engine.domain.events import Result
-from engine.domain.notation import WHOLE, Notation
+from engine.domain.notation import Notation
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, RankingId, UnityId
 from engine.log.import_runs import Run
 from projections.answers.names import NamesById
@@ -28,18 +26,8 @@ PASTED_COMPETITIONS_MAX: Final = 1_000
 """Lines that the console imports at once."""
 _PARTICIPANTS_SHOWN: Final = 3
 """Of a competition of many."""
-_LIKE: Final = Field("like", SHORT, "fills unities with these names, such as goal difference and won")
-_POINTS: Final = {"win": "Win", "draw": "Draw", "loss": "Loss"}
 _DATES: Final = Field("dates", SHORT, "the order of dates such as 01/08/2026, if none of them shows it")
 _ORDERS: Final = get_args(DateOrder)
-_KINDS: Final[tuple[KindName, ...]] = ("football", "chess")
-
-
-def scoring_of(given: Mapping[str, str]) -> ScoreRule:
-    """The scoring that the fields of the form describe."""
-    kind = next((kind for kind in _KINDS if kind == given.get("like")), None)
-    typed = {name: given[name].strip() for name in _POINTS if given.get(name, "").strip()}
-    return ScoreRule(**((ScoreRule.like(kind) if kind else {}) | typed))
 
 
 def dates_of(given: Mapping[str, str]) -> DateOrder | None:
@@ -47,40 +35,27 @@ def dates_of(given: Mapping[str, str]) -> DateOrder | None:
     return next((order for order in _ORDERS if order == given.get(_DATES.name)), None)
 
 
-def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, notation: Notation, filling: Filling) -> Offer:
-    """`name`: of the ranking. `notation`: of its main unity."""
+def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, filling: Filling) -> Offer:
+    """`name`: of the ranking."""
     chosen = Filling(
         key=filling.key,
         given=filling.given,
         faults=filling.faults,
         options={
-            "like": [Option("", ""), *[Option(kind, kind.capitalize()) for kind in _KINDS]],
             "dates": [Option("", ""), *[Option(order, order.replace("-", " ").capitalize()) for order in _ORDERS]],
         },
-        labels={"like": "Scores as in"},
     )
-    usual = ScoreRule()
-    points = [
-        text_input(
-            field,
-            text,
-            filling,
-            f"points of the main unity; {getattr(usual, field)} if empty",
-            is_number=notation == WHOLE,
-        )
-        for field, text in _POINTS.items()
-        if notation.time is None
-    ]
     return Offer(
         title=f"Import competitions into {name}",
         address=venue.address(f"/rankings/{ranking_id}/import"),
         back=venue.address(f"/rankings/{ranking_id}"),
         label="Competitions, as CSV",
         about="The first line is date,participants,score, then any of group, round, scale, location, and names of "
-        "unities with points. Participants are separated by |. Dates are in the zone of the tournament. "
+        "unities with points. Participants are separated by |. Dates are in the zone of the tournament. Scores give "
+        "what the scorings of the ranking say. "
         f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
-        inputs=joined([inputs((_LIKE,), chosen), *points, inputs((_DATES, LEAVE_OUT), chosen)]),
-        fields=("like", *_POINTS, _DATES.name, LEAVE_OUT.name),
+        inputs=inputs((_DATES, LEAVE_OUT), chosen),
+        fields=(_DATES.name, LEAVE_OUT.name),
     )
 
 
@@ -91,14 +66,13 @@ def competitions_look(
     new: Items[CompetitionLine],
 ) -> Look:
     """`unities`: of the ranking, with their names and notations."""
-    used = [u for u in unities if any(delta.unity_id == u for one in new for delta in one.played.deltas)]
+    given = {unity_id for one in new for _, unity_id in one.played.gives}
+    used = [unity_id for unity_id in unities if unity_id in given]
     rows: list[list[Child]] = []
     for played in [one.played for one in new[:ROWS_SHOWN]]:
         who = _few([isolated(names.competitor(c).name) for c in played.participants], BETWEEN)
         row: list[Child] = [who, venue.words.when_element(played.started_at), _score(played.result)]
-        for unity in used:
-            gained = {delta.competitor_id: delta.amount for delta in played.deltas if delta.unity_id == unity}
-            row.append(_gained([gained.get(c) for c in played.participants], unities[unity][1]))
+        row += [_gained([played.gives.get((c, u)) for c in played.participants], unities[u][1]) for u in used]
         rows.append(row)
     return Look(
         button="Import",
@@ -179,8 +153,9 @@ def undo_page(
     voided, points = _count(len(undoing.voided), "competition"), _count(undoing.points, "event")
     said = "Nothing from it counts any longer."
     if undoing.events:
-        results = f"{_count(undoing.results, 'result')} and " if undoing.results else ""
-        said = f"{voided} would be voided, and {results}the points of {points} taken back. The log keeps everything."
+        counts = {_count(undoing.results, "result"): undoing.results, f"the points of {points}": undoing.points}
+        taken = " and ".join([text for text, number in counts.items() if number])
+        said = f"{voided} would be voided{f', and {taken} taken back' if taken else ''}. The log keeps everything."
     if undoing.commands:
         said += " The corrected file can be imported afterwards."
     address = venue.address(f"/imports/{undoing.name}/undo")

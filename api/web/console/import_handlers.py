@@ -25,7 +25,6 @@ from api.web.console.competition_import_pages import (
     competitions_look,
     competitions_offer,
     dates_of,
-    scoring_of,
 )
 from api.web.console.frame import Venue, Viewer, tournament_address
 from api.web.console.import_page import (
@@ -132,15 +131,12 @@ class CompetitionImports(ImportHandlers[CompetitionLine]):
 
     def _offer(self, view: View, venue: Venue, incoming: IncomingRequest, filling: Filling) -> Offer:
         ranking_id = _ranking_id(incoming)
-        ranking = ranking_of(view.live.board, ranking_id)
-        notation = next(iter(ranking.unities.values())).notation
-        return competitions_offer(venue, ranking_id, ranking.name, notation, filling)
+        return competitions_offer(venue, ranking_id, ranking_of(view.live.board, ranking_id).name, filling)
 
     def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> Competitions:
         return read_competitions(
             file,
             _ranking_id(incoming),
-            scoring_of(form),
             PASTED_COMPETITIONS_MAX,
             leave_out=leaves_out(form),
             dates=dates_of(form),

@@ -48,6 +48,8 @@ GIVEN: Final = {
     "points add": "{slug} Pyramid Ben=3 --competition Ben~-~Cid",
     "points undo": "{slug} Pyramid {added}",
     "classification declare": "{slug} Pyramid wins points",
+    "scoring declare": "{slug} Pyramid football",
+    "scoring show": "{slug} Pyramid",
     "classification show": "{slug} Pyramid",
     "standings": "{slug} Pyramid",
     "form": "{slug} Pyramid",

@@ -9,7 +9,7 @@ CLUBS = ("Ajax", "Brest", "Celtic", "Dynamo")
 
 
 async def open_league(tallybook: Tallybook) -> str:
-    """The slug of a tournament of four clubs, in a ranking with all unities of football."""
+    """The slug of a tournament of four clubs, in a ranking with the unities and the scoring of football."""
     slug = await tallybook.done("tournament", "create", "League")
     for name in CLUBS:
         await tallybook.done("competitor", "add", slug, name)
@@ -22,6 +22,7 @@ async def create_league(tallybook: Tallybook, slug: str) -> None:
     await tallybook.done("ranking", "create", slug, "Table", "--unity", main)
     for unity in others:
         await tallybook.done("unity", "add", slug, "Table", unity, "--sort", SORTS[unity])
+    assert (await tallybook("scoring", "declare", slug, "Table", "football")).code == 0
 
 
 async def places(tallybook: Tallybook, slug: str, ranking: str) -> dict[str, dict[str, tuple[int, int]]]:

@@ -17,7 +17,7 @@ import pytest
 from tests.api.cli.conftest import Tallybook
 from tests.api.football import FOOTBALL, SEASONS
 from tests.api.imports.league import CLUBS, League, create_league, places
-from tests.api.imports.test_competitions import DAY_ONE, DAY_TWO, GOALS
+from tests.api.imports.test_competitions import DAY_ONE, DAY_TWO
 from tests.cut_imports import cut_import
 from tests.desks import until
 from tests.running import TALLYBOOK, Running, Said, environment, opened_by, said, started
@@ -202,8 +202,7 @@ async def test_a_season_played_by_one_command_ends_as_it_did(tallybook: Tallyboo
     play = Import(tallybook, slug, tmp_path)
     matches = season_file(season)
 
-    options = [part for name, unity in GOALS.items() for part in (f"--{name.replace('_', '-')}", unity)]
-    assert await play(matches, *options) == f"{len(matches.splitlines()) - 1} competitions imported"
+    assert await play(matches) == f"{len(matches.splitlines()) - 1} competitions imported"
 
     for deduction in json.loads((FOOTBALL / "deductions.json").read_text()).get(season, []):
         await tallybook.done("points", "add", slug, "Table", f"{deduction['team']}={deduction['points']}")
@@ -249,7 +248,7 @@ async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Impor
     voided = (await imported.listed())[2]
     assert (ended.out, ended.err) == (
         f"{voided['id']}\n",
-        "1 competition voided, points of 1 event taken back\n",
+        "1 competition voided\n",
     )
     assert voided["voided_at"] is not None
     assert await imported.table() == before
@@ -260,9 +259,9 @@ async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Impor
     assert len({*imported.names}) == 3
     listed = await command.json("import", "list", slug)
     assert [(one["name"], one["competitions"], one["points"], one["undone"]) for one in listed] == [
-        (name, 2, 2, False),
-        (imported.names[1], 1, 1, True),
-        (imported.names[2], 1, 1, False),
+        (name, 2, 0, False),
+        (imported.names[1], 1, 0, True),
+        (imported.names[2], 1, 0, False),
     ]
     assert listed[0]["event"] == events - 3
     unknown = await asyncio.to_thread(said, "import", "undo", slug, "nothing", *where)
@@ -276,11 +275,11 @@ async def test_the_scores_of_fixtures_are_taken_back_without_the_fixtures(import
     assert len({*imported.names}) == 2
     undo, where = ("import", "undo", imported.slug), ("--database-url", imported.tallybook.dsn)
     undone = await asyncio.to_thread(said, *undo, imported.names[1], "--json", *where)
-    assert undone.json == {"voided": [], "kept": [], "points": 2, "results": 2}
+    assert undone.json == {"voided": [], "kept": [], "points": 0, "results": 2}
     assert [(one["result"], one["voided_at"]) for one in await imported.listed()] == [(None, None)] * 2
     assert await imported(DAY_ONE) == "2 competitions imported"
     ended = await asyncio.to_thread(said, *undo, imported.names[2], *where)
-    assert ended.err == "0 competitions voided, 2 results and points of 2 events taken back\n"
+    assert ended.err == "0 competitions voided, 2 results taken back\n"
     assert (await imported.table())["points"] == dict.fromkeys(CLUBS, 0)
 
 
@@ -368,7 +367,7 @@ async def test_a_competition_with_points_of_others_is_kept(imported: Import) -> 
     kept, voided = await imported.listed()
     assert (kept["voided_at"], ended.out) == (None, f"{voided['id']}\n")
     assert ended.err.splitlines() == [
-        "1 competition voided, points of 2 events taken back",
+        "1 competition voided, 1 result taken back",
         f"kept, because they also have points from elsewhere: {kept['id']}",
     ]
     assert (await imported.table())["points"] == {"Ajax": 7, "Brest": 0, "Celtic": 0, "Dynamo": 0}

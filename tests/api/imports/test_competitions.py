@@ -6,26 +6,28 @@ from typing import Any
 from unicodedata import normalize
 
 import pytest
+from msgspec.structs import replace
 
 from api.desk.desk import Desk
 from api.imports.competitions import IMPORT_COMPETITIONS_MAX, Competitions, read_competitions
 from api.imports.dates import DateOrder
-from api.imports.played import FORM_OF_DATES, ScoreRule
+from api.imports.played import FORM_OF_DATES
 from api.imports.rows import read_csv
 from api.imports.undoing import plan_undoing, undo_import
+from api.interface.kinds import KindName, kinds
 from api.interface.names import Names
+from engine.domain.awards import Scoring
+from engine.domain.commands import DeclareScoring
 from engine.domain.errors import Unreadable
 from engine.domain.terms import OPERATOR, RankingId, TournamentId
 from engine.log import registry
 from tests.api.cli.conftest import Tallybook
-from tests.api.football import SORTS
 from tests.api.imports.importing import Importing
 from tests.api.imports.league import CLUBS, League
 
 BEFORE = r" now; [1-9][0-9]* of the file's [0-9]+ competitions were imported before"
 NOTHING = re.compile(rf"Nothing was imported(?:{BEFORE})?; correct these lines\.")
 DASHED = "1\N{EN DASH}3"
-GOALS = {unity.replace(" ", "_"): unity for unity in SORTS if unity != "points"}
 
 
 class Import(Importing, League):
@@ -35,6 +37,14 @@ class Import(Importing, League):
         super().__init__(desk, tournament_id, _read)
         self.tallybook = tallybook
         self.slug = slug
+
+    async def score(self, ranking: str, *scorings: Scoring, like: KindName = "football", **more: Any) -> None:
+        """Declares scorings, or those of a kind with `more` fields."""
+        async with self.live() as live:
+            ranking_id = Names(live.board).ranking(ranking)
+            ids = {unity.name: unity_id for unity_id, unity in live.board.rankings[ranking_id].unities.items()}
+        of_kind = [replace(one, **more) for one in kinds()[like].scorings_with(ids)]
+        await self.submit(DeclareScoring(ranking_id=ranking_id, scorings=scorings or tuple(of_kind)))
 
     async def faults(self, content: str, **how: Any) -> list[str]:
         first, *faults = await self.refused(content, **how)
@@ -48,10 +58,8 @@ def _read(
     ranking: str = "Table",
     leave_out: bool = False,
     dates: DateOrder | None = None,
-    **scoring: str,
 ) -> Competitions:
-    points = ScoreRule(**scoring)
-    return read_competitions(read_csv(content), names.ranking(ranking), points, leave_out=leave_out, dates=dates)
+    return read_competitions(read_csv(content), names.ranking(ranking), leave_out=leave_out, dates=dates)
 
 
 @pytest.fixture
@@ -72,7 +80,7 @@ async def test_a_score_gives_points_and_goals(imported: Import) -> None:
         "2024-03-02,Celtic|Ajax,0 - 0",
         f"2024-03-03,Brest|Celtic,{DASHED}",
     ]
-    assert await imported.counts("\n".join(rows), **GOALS) == (3, 0)
+    assert await imported.counts("\n".join(rows)) == (3, 0)
     assert await imported.table() == {
         "points": {"Ajax": 4, "Celtic": 4, "Brest": 0, "Dynamo": 0},
         "goal difference": {"Celtic": 2, "Ajax": 1, "Dynamo": 0, "Brest": -3},
@@ -86,14 +94,13 @@ async def test_a_score_gives_points_and_goals(imported: Import) -> None:
     assert [one["winner"] for one in (first, second, third)] == [names["Ajax"], None, names["Celtic"]]
 
 
-async def test_other_points_for_a_win_a_draw_and_a_loss(imported: Import) -> None:
+async def test_a_group_and_a_place_are_read_from_their_columns(imported: Import) -> None:
     rows = [
         "date;group;location;participants;score",
         "2024-03-01 18:30;7;Hall 2;Ajax|Brest;2:1",
         "2024-03-02;;;Ajax|Celtic;1:1",
     ]
-    await imported("\n".join(rows), win="2", draw="1", loss="-1")
-    assert (await imported.table())["points"] == {"Ajax": 3, "Celtic": 1, "Dynamo": 0, "Brest": -1}
+    await imported("\n".join(rows))
     first, second = await imported.listed()
     assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01T18:30:00.000000Z", 7, "Hall 2")
     assert (second["group_id"], second["location"]) == (1, "")
@@ -124,7 +131,7 @@ async def test_columns_give_points_of_their_unities(imported: Import) -> None:
 
 
 async def test_a_column_is_stronger_than_what_the_score_would_give(imported: Import) -> None:
-    await imported("date,participants,score,points\n2024-03-01,Ajax|Brest,0:1,5|4\n", goals_for="goals for")
+    await imported("date,participants,score,points\n2024-03-01,Ajax|Brest,0:1,5|4\n")
     table = await imported.table()
     assert (table["points"]["Ajax"], table["points"]["Brest"]) == (5, 4)
     assert (table["goals for"]["Ajax"], table["goals for"]["Brest"]) == (0, 1)
@@ -137,13 +144,13 @@ async def test_a_fixture_has_no_result_and_gives_no_points_until_a_later_file_ha
         "2024-03-02,Hall 2,Celtic|Dynamo,",
         "2024-03-03,,Ajax|Brest|Celtic,",
     ]
-    assert await imported.counts("\n".join(calendar), goals_for="goals for") == (3, 0)
+    assert await imported.counts("\n".join(calendar)) == (3, 0)
     before = await imported.listed()
     assert [(one["result"], one["winner"]) for one in before[1:]] == [(None, None), (None, None)]
     assert (await imported.table())["points"] == {"Ajax": 3, "Brest": 0, "Celtic": 0, "Dynamo": 0}
     calendar[2] += "0:4"
     for counts in ((1, 2), (0, 3)):
-        assert await imported.counts("\n".join(calendar), goals_for="goals for") == counts
+        assert await imported.counts("\n".join(calendar)) == counts
     after = await imported.listed()
     assert [one["id"] for one in after] == [one["id"] for one in before]
     assert (after[1]["result"], after[1]["location"]) == ("0:4", "Hall 2")
@@ -152,7 +159,7 @@ async def test_a_fixture_has_no_result_and_gives_no_points_until_a_later_file_ha
     assert table["points"] == {"Ajax": 3, "Dynamo": 3, "Brest": 0, "Celtic": 0}
     assert table["goals for"] == {"Dynamo": 4, "Ajax": 2, "Brest": 1, "Celtic": 0}
     for score in ("1:4", ""):
-        (fault,) = await imported.faults("\n".join(calendar).replace("0:4", score), goals_for="goals for")
+        (fault,) = await imported.faults("\n".join(calendar).replace("0:4", score))
         assert fault.startswith(f"line 3: competition {before[1]['id']} was imported with another score (event ")
     race = "date,participants,score,points\n2024-03-03,Ajax|Brest|Celtic,9.8|DNF|9.7,2||3\n"
     assert await imported.counts(race) == (1, 0)
@@ -175,28 +182,29 @@ async def test_the_score_of_a_fixture_that_got_a_result_by_hand_is_refused(impor
 
 async def test_what_was_awarded_and_a_bye_are_read_as_such(imported: Import) -> None:
     rows = ["date,participants,score", "2024-03-01,Ajax|Brest,3:0 wo", "2024-03-02,Celtic|Ajax,0-3 (Awarded)"]
-    await imported("\n".join([*rows, "2024-03-03,Dynamo,bye"]), goals_for="goals for")
+    await imported("\n".join([*rows, "2024-03-03,Dynamo,bye"]))
     table = await imported.table()
     assert table["points"] == {"Ajax": 6, "Brest": 0, "Celtic": 0, "Dynamo": 0}
     assert table["goals for"]["Ajax"] == 6
     assert [one["result"] for one in await imported.listed()] == ["3:0 wo", "0-3 (Awarded)", "bye"]
-    faults = await imported.faults(
-        "\n".join([rows[0], "2024-03-04,Ajax|Brest,0:0 wo", "2024-03-05,Ajax|Brest,bye", "2024-03-06,Ajax,wo"])
-    )
-    assert [fault.partition(":")[0] for fault in faults] == [f"line {number}, score" for number in (2, 3, 4)]
+    faults = await imported.faults("\n".join([rows[0], "2024-03-05,Ajax|Brest,bye", "2024-03-06,Ajax,wo"]))
+    assert [fault.partition(":")[0] for fault in faults] == ["line 2, score", "line 3, score"]
+    assert await imported.counts(f"{rows[0]}\n2024-03-04,Celtic|Dynamo,0:0 wo\n") == (1, 0)
+    assert (await imported.table())["points"] == table["points"], "both have lost"
 
 
 async def test_two_rankings_with_the_same_teams_on_one_day_are_two_competitions_if_they_are_in_two_groups(
     imported: Import,
 ) -> None:
     await imported.tallybook.done("ranking", "create", imported.slug, "Youth")
+    await imported.score("Table", groups=(1,))
+    await imported.score("Youth", groups=(2,))
     rows = "date,group,participants,score\n2024-03-01,{},Ajax|Brest,{}\n"
     assert await imported.counts(rows.format(1, "2:1")) == (1, 0)
     assert await imported.counts(rows.format(2, "0:5"), ranking="Youth") == (1, 0)
     assert [(one["group_id"], one["result"]) for one in await imported.listed()] == [(1, "2:1"), (2, "0:5")]
     assert ((await imported.table())["points"]["Ajax"], (await imported.table("Youth"))["points"]["Brest"]) == (3, 3)
     assert await imported.counts(rows.format(1, "2:1")) == (0, 1)
-    assert await imported.counts(rows.format(1, "2:1"), ranking="Youth") == (1, 0)
     assert len(await imported.listed()) == 2
 
 
@@ -296,21 +304,23 @@ async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(i
         "2024-03-01,1,Ajax|Eve,2:1",
         "2024-03-01,1,Ajax|Brest,won",
     ]
-    two = "must be two numbers, such as 2:1, for two participants, to give points; or add a column 'points'"
+    forms = (
+        "is in none of the forms that count. Forms that count: a score of two numbers, such as 2:1; one of these words "
+        "after it, or with a winner: aet, pen, wo, walkover, awarded; bye, half bye or zero bye."
+    )
     faults = await imported.faults("\n".join(rows))
     assert faults == [
         f"line 3, date: '2024-02-30' must be {FORM_OF_DATES}",
         f"line 4, date: '' must be {FORM_OF_DATES}",
         "line 4, group: 'one' is not a whole number",
         "line 4, participants: This tournament has no competitor 'Zenit'.",
-        f"line 4, score: {two}",
+        f"line 4, score: '2-x' {forms}",
         "line 6, score: must have a performance for each participant, separated by |",
-        f"line 9, score: {two}",
+        f"line 9, score: 'won' {forms}",
     ]
     found = await imported.faults("\n".join(rows[:2] + rows[6:8]))
-    assert [fault.partition(": competitor")[0] for fault in found] == ["line 3, participants", "line 4, points"]
+    assert [fault.partition(": competitor")[0] for fault in found] == ["line 3, participants"]
     assert "is named more than once" in found[0]
-    assert "is not in this ranking" in found[1]
 
 
 @pytest.mark.parametrize("participants", ["Ajax|Zenit", "Zenit|Ajax", "Ajax|Eve", "Zenit|Zenit"])
@@ -320,7 +330,7 @@ async def test_a_name_that_means_nobody_or_several_is_the_only_fault_of_its_line
     for _ in range(2):
         await imported.tallybook.done("competitor", "add", imported.slug, "Eve")
     content = f"date,participants,score,goals for\n2024-03-01,{participants},2:1,2|1\n"
-    (fault,) = await imported.faults(content, goals_against="goals against")
+    (fault,) = await imported.faults(content)
     assert fault.startswith("line 2, participants: ")
 
 
@@ -336,8 +346,8 @@ async def test_names_and_points_are_both_refused_if_both_are_wrong(imported: Imp
 
 async def test_a_score_that_some_unities_cannot_hold_is_one_fault(imported: Import) -> None:
     content = "date,participants,score\n2024-03-01,Ajax|Brest,1½:½\n"
-    (fault,) = await imported.faults(content, goals_for="goals for", goals_against="goals against")
-    assert fault.startswith("line 2, score: '1½:½' gives 1.5 in the unity 'goals for'")
+    (fault,) = await imported.faults(content)
+    assert fault.startswith("line 2, score: '1.5' cannot count in the unity 'goal difference': it must be a whole")
 
 
 SPOILT = [
@@ -369,16 +379,14 @@ async def test_times_and_words_that_are_performances_are_stored(imported: Import
 
 
 async def test_a_draw_is_half_a_point_where_points_have_decimals(imported: Import) -> None:
-    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
+    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--like", "chess")
     await imported.tallybook.done("unity", "add", imported.slug, "Chess", "time", "--time", "s", "--sort", "ASC")
-    rows = ["date,participants,score,time", "2024-03-01,Ajax|Brest,1:1,2:03:17|1:59:40", "2024-03-02,Ajax|Celtic,1:0,"]
-    assert await imported.refused("\n".join(rows), ranking="Chess", win="1", draw="0.25") == [
-        "The points of a result cannot be read.",
-        "draw: '0.25' must be a number with at most 1 decimal, such as 12.5",
-    ]
-    await imported("\n".join(rows), ranking="Chess", win="1", draw="0.5")
+    rows = ["date,participants,score,time", "2024-03-01,Ajax|Brest,½:½,2:03:17|1:59:40", "2024-03-02,Ajax|Celtic,1:0,"]
+    await imported.score("Table", groups=(2,))
+    await imported("\n".join(rows), ranking="Chess")
     told = (await imported.tallybook("standings", imported.slug, "Chess")).out.splitlines()
-    assert [line.split()[-2] for line in told if "Ajax" in line] == ["1.5", "2:03:17"]
+    unities = len(kinds()["chess"].unities)
+    assert [line.split()[-2] for line in told if "Ajax" in line][::unities] == ["1.5", "2:03:17"]
     csv = (await imported.tallybook.done("history", imported.slug, "Chess", "--format", "csv")).splitlines()
     assert {line.split(",")[8] for line in csv[1:]} >= {"0.5", "1.0", "2:03:17"}
 
@@ -394,24 +402,15 @@ async def test_points_in_a_column_may_have_commas_and_halves(imported: Import) -
 
 
 async def test_a_score_may_have_halves(imported: Import) -> None:
-    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
-    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "games", "--decimals", "1")
-    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "goals")
     scores = ["½:½", "1/2-1/2", "0.5:0.5", "1½-½", "1:0", '"2,5:1,50"']
-    rows = ["date,participants,score"]
-    rows += [f"2024-03-0{day},Ajax|Brest,{score}" for day, score in enumerate(scores, start=1)]
-    chess: dict[str, Any] = {"ranking": "Chess", "win": "1", "draw": "0.5"}
-    assert await imported.faults("\n".join(rows), **chess, goals_for="goals") == [
-        "line 2, score: '½:½' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
-        "line 3, score: '1/2-1/2' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
-        "line 4, score: '0.5:0.5' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
-        "line 5, score: '1½-½' gives 1.5 in the unity 'goals', which must be a whole number, in digits only",
-        "line 7, score: '2,5:1,50' gives 2.5 in the unity 'goals', which must be a whole number, in digits only",
-    ]
-    await imported("\n".join(rows), **chess, goals_for="games")
-    told = (await imported.tallybook("standings", imported.slug, "Chess")).out.splitlines()
-    cells = [line.replace("│", " ").split() for line in told if "Ajax" in line or "Brest" in line]
-    assert [line[-2:] for line in cells][:4] == [["Ajax", "4.5"], ["Brest", "1.5"], ["Ajax", "6.5"], ["Brest", "3.5"]]
+    rows = ["date,group,participants,score"]
+    rows += [f"2024-03-0{day},2,Ajax|Brest,{score}" for day, score in enumerate(scores, start=1)]
+    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--like", "chess")
+    await imported.score("Table", groups=(1,))
+    await imported("\n".join(rows), ranking="Chess")
+    table = await imported.table("Chess")
+    assert [table["points"][name] for name in ("Ajax", "Brest")] == [45, 15]
+    assert [one["winner"] is None for one in await imported.listed()] == [True, True, True, False, False, False]
 
 
 @pytest.mark.one_in(3)
@@ -422,8 +421,8 @@ async def test_a_score_may_have_halves(imported: Import) -> None:
         ("3|0|0", "must have points for each participant, separated by |"),
         ("3|x", "'x' must be a whole number, in digits only"),
         ("1.5|0", "'1.5' must be a whole number, in digits only"),
-        ("99999999999|0", "delta 99999999999 is not within ±2147483647"),
-        ("2147483648|0", "delta 2147483648 is not within ±2147483647"),
+        ("99999999999|0", "'99999999999' is not within ±2147483647"),
+        ("2147483648|0", "'2147483648' is not within ±2147483647"),
     ],
 )
 async def test_points_in_a_column_are_one_for_each(imported: Import, points: str, fault: str) -> None:
@@ -454,20 +453,11 @@ async def test_columns_that_are_no_unities_are_named_and_left_out_on_a_yes(impor
     )
     assert await imported.counts(content, leave_out=True) == (1, 0)
     assert await imported.counts("date,participants,score\n2024-03-01,Ajax|Brest,2:1\n") == (0, 1)
-    (reason,) = await imported.refused(content, leave_out=True, goals_for="goal for")
-    assert "has no unity 'goal for'." in reason
 
 
-@pytest.mark.parametrize(
-    ("columns", "scoring"),
-    [
-        (",goals for", {"goals_for": "goals for"}),
-        ("", {"goals_for": "goals for", "goals_against": "goals for"}),
-    ],
-)
-async def test_two_sources_of_one_unity_are_refused(imported: Import, columns: str, scoring: dict[str, str]) -> None:
-    (reason,) = await imported.refused(f"date,participants,score{columns}\n", **scoring)
-    assert reason == "Two columns or options give points in the unity 'goals for'; leave one out."
+async def test_two_columns_of_one_unity_are_refused(imported: Import) -> None:
+    (reason,) = await imported.refused("date,participants,score,goals for,name:goals for\n")
+    assert reason == "Two columns give points in the unity 'name:goals for'; leave one out."
 
 
 async def test_competitions_are_counted_as_a_league_table_has_them(imported: Import) -> None:
@@ -480,7 +470,8 @@ async def test_competitions_are_counted_as_a_league_table_has_them(imported: Imp
         "2024-03-02,Brest|Celtic,0:0",
         "2024-03-03,Celtic|Ajax,1:4",
     )
-    await imported("\n".join(rows), played="played", won="won", drawn="drawn", lost="lost")
+    await imported.score("Table")
+    await imported("\n".join(rows))
     table = await imported.table()
     assert {name: tuple(table[unity][name] for unity in ("points", *counts)) for name in CLUBS} == {
         "Ajax": (6, 2, 2, 0, 0),
@@ -495,15 +486,19 @@ async def test_a_file_of_too_many_lines_is_refused() -> None:
         file = read_csv(b"date,participants,score\n" + b"2024-03-01,Ajax|Brest,2:1\n" * count)
         if refused:
             with pytest.raises(Unreadable, match=f"more than {IMPORT_COMPETITIONS_MAX:,} lines"):
-                read_competitions(file, RankingId(1), ScoreRule())
+                read_competitions(file, RankingId(1))
         else:
-            assert len(read_competitions(file, RankingId(1), ScoreRule()).rows) == count
+            assert len(read_competitions(file, RankingId(1)).rows) == count
 
 
-async def test_a_closed_ranking_is_refused_before_anything_is_added(imported: Import) -> None:
+async def test_a_closed_ranking_gets_no_points_and_columns_for_it_are_refused(
+    imported: Import,
+) -> None:
     await imported.tallybook.done("ranking", "close", imported.slug, "Table")
-    (reason,) = await imported.refused("date,participants,score\n2024-03-01,Ajax|Brest,2:1\n")
+    (reason,) = await imported.refused("date,participants,score,points\n2024-03-01,Ajax|Brest,2:1,5|4\n")
     assert "is closed; reopen it first" in reason
+    assert await imported.counts("date,participants,score\n2024-03-01,Ajax|Brest,2:1\n") == (1, 0)
+    assert (await imported.table())["points"]["Ajax"] == 0
 
 
 # ── Nothing twice ───────────────────────────────────────────────────────────────────────────────────────
@@ -543,7 +538,9 @@ async def test_a_line_that_has_another_score_or_other_points_by_now_is_refused(i
         f"line 2: it was imported as competition {match}, with another score or location; undo that import "
         "first, or correct that competition and leave this line out"
     )
-    (fault,) = await imported.faults(DAY_ONE, win="2")
+    with_points = "date,participants,score,points\n2024-03-01,Ajax|Brest,2:1,{}|0\n"
+    assert await imported.counts(with_points.format(5)) == (1, 0)
+    (fault,) = await imported.faults(with_points.format(6))
     assert fault.startswith(f"line 2: competition {match} was imported with other points (event ")
     rest = "date,participants,score\n2024-03-01,Celtic|Dynamo,0:0\n" + DAY_TWO
     assert await imported.counts(rest) == (1, 1)
@@ -552,7 +549,9 @@ async def test_a_line_that_has_another_score_or_other_points_by_now_is_refused(i
 async def test_another_ranking_gets_points_of_the_same_competitions(imported: Import) -> None:
     await imported(DAY_ONE)
     await imported.tallybook.done("ranking", "create", imported.slug, "Old rules")
-    assert await imported.counts(DAY_ONE, win="2", ranking="Old rules") == (2, 0)
+    with_points = "date,participants,score,points\n2024-03-01,Ajax|Brest,2:1,2|0\n"
+    for counts in ((1, 0), (0, 1)):
+        assert await imported.counts(with_points, ranking="Old rules") == counts
     assert len(await imported.listed()) == 2
     assert (await imported.table("Old rules"))["points"]["Ajax"] == 2
     assert (await imported.table())["points"]["Ajax"] == 3

@@ -12,7 +12,6 @@ from api.imports.competitions import read_competitions
 from api.imports.competitors import read_competitors
 from api.imports.importer import BrokenOff, Importer, Interrupted, asked
 from api.imports.kinds import FileKind
-from api.imports.played import ScoreRule
 from api.imports.rows import read_csv
 from api.interface.names import Names
 from engine.domain.awards import Award, Scoring
@@ -44,14 +43,16 @@ class Season(Struct, frozen=True):
 
     def read(self, content: bytes, _: Names | None = None) -> FileKind[Any]:
         file = read_csv(content)
-        return read_competitors(file) if self.requests == 1 else read_competitions(file, TABLE, ScoreRule())
+        return read_competitors(file) if self.requests == 1 else read_competitions(file, TABLE)
 
     def so_far(self, done: int, of: int) -> str:
         return f"{done} of the file's {of} {self.what}s are {self.done}. Import it again: that adds only the rest."
 
 
 COMPETITORS = Season("competitor", "registered", "name", "Player {}", 1)
-COMPETITIONS = Season("competition", "imported", "date,participants,score", "2024-03-{:02},Ajax|Brest,1:0", 2)
+COMPETITIONS = Season(
+    "competition", "imported", "date,participants,score,points", "2024-03-{:02},Ajax|Brest,1:0,3|0", 2
+)
 EACH = pytest.mark.parametrize("season", [COMPETITORS, COMPETITIONS], ids=["competitors", "competitions"])
 
 

@@ -17,7 +17,6 @@ from api.desk.desk import Desk
 from api.imports import undoing
 from api.imports.competitions import read_competitions
 from api.imports.importer import BrokenOff, Imported, import_lines
-from api.imports.played import ScoreRule
 from api.imports.rows import read_csv
 from api.imports.undoing import plan_undoing, undo_import
 from engine.domain import commands, events
@@ -224,11 +223,15 @@ def _amounts(score: int | None) -> dict[CompetitorId, int]:
 def _nobody(_done: int, _of: int) -> None: ...
 
 
+def score_and_points(score: int | None) -> str:
+    return "," if score is None else f"{score}:0,{'|'.join(map(str, _amounts(score).values()))}"
+
+
 async def import_file(desk: Any, live: LiveTournament, ask: Import) -> Imported:
     """Each day is a round, so that matches of the same two on the next day are others."""
-    rows = [f"2024-03-{day:02},{day},1|2,{'' if score is None else f'{score}:0'}" for day, score in ask.scores.items()]
-    file = read_csv("\n".join(["date,round,participants,score", *rows]).encode())
-    kind = read_competitions(file, ask.ranking_id, ScoreRule())
+    rows = [f"2024-03-{day:02},{day},1|2,{score_and_points(score)}" for day, score in ask.scores.items()]
+    file = read_csv("\n".join(["date,round,participants,score,points", *rows]).encode())
+    kind = read_competitions(file, ask.ranking_id)
     return await import_lines(desk, live, kind, actor=OPERATOR, stop=asyncio.Event(), progress=_nobody)
 
 

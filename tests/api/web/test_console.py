@@ -129,7 +129,7 @@ USUAL: Final = {"name": "Cup", "csv": MATCH, "scope": "read", "group_id": "1"}
 """What forms are filled in with, where they ask for it."""
 NUMBERS_OF_FORMS: Final = {
     *("group_id", "round", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
-    *("criteria[1].best", "win", "draw", "loss", "expires_in_days", "freeze", "reveal"),
+    *("criteria[1].best", "expires_in_days", "freeze", "reveal"),
 }
 
 
@@ -142,6 +142,10 @@ def numbers_of(page: str) -> list[str]:
     """The inputs of a page that take whole numbers, as it says."""
     numeric = [one for one in inputs_of(page) if 'inputmode="numeric"' in one]
     return [name for one in numeric for name in re.findall(r'\bname="([^"]*)"', one)]
+
+
+def match_with(points: str) -> str:
+    return f"date,participants,score,points\n2026-05-03,Ada|Ben,2:1,{points}\n"
 
 
 async def import_match(visitor: Visitor, season: Season) -> str:
@@ -843,13 +847,13 @@ async def test_competitions_are_imported_after_a_look_and_taken_back_after_anoth
         ({"csv": MATCH.replace("Ada", "Zoe")}, "line 2, participants: This tournament has no competitor 'Zoe'."),
         ({"csv": MATCH.replace("2026-05-03", "05/03/2026")}, "Does 05/03/2026 have the day or the month first?"),
         ({"csv": MATCH.replace("score", "score,goals").replace("2:1", "2:1,3|1")}, "has no unity 'goals'"),
-        *[({"csv": MATCH, "win": text}, "must be a whole number, in digits only") for text in WRONG_NUMBERS],
+        *[({"csv": match_with(f"{text}|0")}, "must be a whole number, in digits only") for text in WRONG_NUMBERS],
     ):
         refused = words((await visitor.fill(page, given)).body.decode())
         assert fault in refused, given
     look = await visitor.fill(page, {"csv": MATCH.replace("2026-05-03", "05/03/2026"), "dates": "month-first"})
     assert "3 May 2026" in words(look.body.decode())
-    look = await visitor.fill(page, {"csv": MATCH, "win": "2", "loss": "-1"})
+    look = await visitor.fill(page, {"csv": match_with("2|-1")})
     assert "1 would be imported." in words(look.body.decode())
     assert "2 : -1" in words(look.body.decode()).replace("\N{MINUS SIGN}", "-")
     assert await log.length() == before
@@ -1012,11 +1016,11 @@ async def test_a_ranking_of_a_known_kind_takes_a_season_without_any_more(
     del form[f"competitor[{season.ids[2]}]"]
     created = [await visitor.post(action, form | {"name": "Table", "like": "football"}) for _ in range(2)]
     assert len({answer.headers["Location"] for answer in created}) == 1
-    assert await log.length() == before + 9  # seven more unities, and the classification
+    assert await log.length() == before + 11  # seven more unities, the classification, the scoring, an earlier result
     table = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1]
-    assert created[0].headers["Location"] == at(season, f"/rankings/{table['id']}?done={before + 9}")
+    assert created[0].headers["Location"] == at(season, f"/rankings/{table['id']}?done={before + 11}")
     assert [one["id"] for one in table["competitors"]] == season.ids[:2]
-    look = await visitor.fill(at(season, f"/rankings/{table['id']}/import"), {"csv": MATCH, "like": "football"})
+    look = await visitor.fill(at(season, f"/rankings/{table['id']}/import"), {"csv": MATCH})
     await visitor.post(*reversed(form_of(look.body.decode())))
     shown = words(await visitor.page(at(season, f"/rankings/{table['id']}")))
     assert "1 Ada 3 1 2 1 1 1 0 0 2 Ben 0 \N{MINUS SIGN}1 1 2 1 0 0 1" in shown

@@ -1,0 +1,57 @@
+"""Scorings from the command line: of a kind, of a file, for some groups, and none."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.cli.conftest import Tallybook
+
+
+@pytest.fixture
+async def league(tallybook: Tallybook) -> str:
+    """The slug of a tournament of two clubs, with a match that no ranking has scored."""
+    slug = await tallybook.done("tournament", "create", "League")
+    for club in ("Ajax", "Brest"):
+        await tallybook.done("competitor", "add", slug, club)
+    await tallybook.done("ranking", "create", slug, "Table")
+    await tallybook.done("competition", "add", slug, "Ajax", "Brest", "--result", "2:1")
+    return slug
+
+
+async def points(tallybook: Tallybook, slug: str) -> list[int]:
+    (unity,) = (await tallybook.json("standings", slug, "Table"))["unities"]
+    return [line["total"] for line in sorted(unity["competitors_ranking"], key=lambda line: line["competitor_id"])]
+
+
+async def test_the_scoring_of_a_kind_is_declared_after_a_look_at_who_moves(tallybook: Tallybook, league: str) -> None:
+    assert "Ajax" in await tallybook.done("scoring", "declare", league, "Table", "football", "--dry-run")
+    assert await points(tallybook, league) == [0, 0]
+    said = await tallybook("scoring", "declare", league, "Table", "football")
+    assert (said.code, said.err.split(" ", 2)[2]) == (0, "has 1 scoring\n")
+    assert await points(tallybook, league) == [3, 0]
+    await tallybook.done("competition", "add", league, "Ajax", "Brest", "--result", "rained off")
+    shown = await tallybook("scoring", "show", league, "Table")
+    assert "3 for win, 1 for draw, 0 for loss" in shown.out
+    assert "gives nothing: 'rained off' is in none of the forms that count." in " ".join(shown.err.split())
+    assert (await tallybook("scoring", "declare", league, "Table")).code == 0
+    assert await points(tallybook, league) == [0, 0]
+
+
+async def test_a_scoring_of_a_file_names_unities_and_can_be_for_some_groups(
+    tallybook: Tallybook, league: str, tmp_path: Path
+) -> None:
+    (file := tmp_path / "scoring.json").write_text('[{"awards": [{"unity": "points", "from": "for", "factor": 10}]}]')
+    for group, totals in (("1", [20, 10]), ("2", [0, 0])):
+        declared = await tallybook("scoring", "declare", league, "Table", str(file), "--group", group)
+        assert (declared.code, await points(tallybook, league)) == (0, totals), declared.err
+    for content, fault in (
+        ("{}", "The file must be a JSON array of scorings"),
+        ('[{"awards": [{"unity": "points", "from": "luck"}]}]', "Invalid enum value 'luck'"),
+        ('[{"awards": [{"unity": "goals", "from": "for"}]}]', "has no unity 'goals'"),
+    ):
+        file.write_text(content)
+        refused = await tallybook.refused("scoring", "declare", league, "Table", str(file))
+        assert fault in " ".join(refused)
+    assert await tallybook.refused("scoring", "declare", league, "Table", "medals") == [
+        "The ranking has none of the unities of medals: gold, silver, bronze."
+    ]
