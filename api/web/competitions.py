@@ -32,13 +32,15 @@ class SideShape(Struct, frozen=True, gc=False):
 
 class ShownCompetitionShape(Struct, frozen=True, kw_only=True):
     """`took_place`: null: it is not known. `entered_late`: when it was entered, if later ones had been entered before.
-    `result`: the score. `sides`: the participants, or some if there are more than two; `others`: the number of the
-    rest."""
+    `round`: its number. `result`: the score. `sides`: the participants, or some if there are more than two; `others`:
+    the number of the rest."""
 
     id: str
     took_place: datetime | None
     entered_late: datetime | None
     location: str
+    round: str | None = None
+    round_name: str = ""
     result: str | None
     sides: list[SideShape]
     others: int
@@ -71,6 +73,8 @@ def _competition_shape(shown: ShownCompetition, notation: Notation) -> ShownComp
         took_place=shown.took_place,
         entered_late=shown.entered_late,
         location=competition.location,
+        round=None if competition.round is None else str(competition.round),
+        round_name=competition.round_name,
         result=competition.result if isinstance(competition.result, str) else None,
         sides=[_side_shape(one, notation) for one in shown.sides],
         others=shown.others,
@@ -155,8 +159,10 @@ def _side(side: SideShape) -> Html:
 
 
 def _where(words: Words, one: ShownCompetitionShape) -> Html:
-    """When and where it took place, and when it was entered, if late."""
+    """In which round, when and where it took place, and when it was entered, if late."""
+    number = None if one.round is None else words("round", number=one.round)
     said: list[Child] = [
+        name_text(one.round_name) if one.round_name else number,
         None if one.took_place is None else words.when_element(one.took_place),
         name_text(one.location) if one.location else None,
         None if one.entered_late is None else words("entered_late", day=words.day(one.entered_late)),

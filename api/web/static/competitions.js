@@ -66,8 +66,9 @@ function apart(parts) {
   return parts.map((part, number) => (number ? html`, ${part}` : part));
 }
 
-function where({ took_place, location, entered_late }) {
+function where({ round, round_name, took_place, location, entered_late }) {
   const said = [
+    round_name ? html`<bdi>${round_name}</bdi>` : round !== null && word("round", { number: round }),
     took_place && html`<time datetime=${took_place}>${whenText(new Date(took_place))}</time>`,
     location && html`<bdi>${location}</bdi>`,
     entered_late && word("entered_late", { day: dateText(new Date(entered_late)) }),

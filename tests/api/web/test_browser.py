@@ -138,7 +138,9 @@ async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: C
     added = AddCompetition(competition_id=late, group_id=8, participants=who[:2], started_at=day, location="Rome")
     await desk.submit(live, added, actor=OPERATOR)
     await championship.give("Wales", 2, late)
-    await desk.submit(live, AddCompetition(competition_id=duel, group_id=7, participants=who[:2]), actor=OPERATOR)
+    await desk.submit(
+        live, AddCompetition(competition_id=duel, group_id=7, participants=who[:2], round=7), actor=OPERATOR
+    )
     one = await visit()
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)

@@ -4,7 +4,10 @@ points in the ranking."""
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, competitions_part
+from api.web.words import ENGLISH
 from tests.api.public_boards import Board, change
 from tests.bounds import Bounds
 from tests.service import Client, create_ranking, deltas, listed, register
@@ -172,6 +175,26 @@ async def test_a_postponed_match_is_compared_alone_and_one_brought_forward_is_no
         await cup.give(await cup.add(f"2001-01-{day} 12:00:00", first, second, round=in_round), first, 1)
     for on, since in (("06", "06"), ("05", "04"), ("03", "03"), ("02", "02")):
         assert (await cup.table(f"&on=2001-01-{on}"))["since_on"] == f"2001-01-{since}T11:59:59.999999Z"
+
+
+async def test_results_and_fixtures_say_their_round(cup: Cup) -> None:
+    first, second = cup.ids[:2]
+    await cup.give(await cup.add("2001-01-01 12:00:00", first, second, round=12), first, 3)
+    for more in ({"round": 13, "round_name": "Semi-final"}, {}):
+        await cup.add("2001-01-08 12:00:00", first, second, **more)
+    shown = (await cup.table())["competitions"]
+    told = [(one["round"], one["round_name"]) for one in (shown["latest"], *shown["results"], *shown["fixtures"])]
+    assert told == [("12", ""), ("12", ""), ("13", "Semi-final"), (None, "")]
+    plain = ShownCompetitionShape(
+        id="1", took_place=None, entered_late=None, location="", result=None, sides=[], others=0
+    )
+    for in_round, said in (
+        ({"round": "12"}, "Round 12"),
+        ({"round": "12", "round_name": "<Final>"}, "<bdi>&lt;Final&gt;</bdi>"),
+        ({}, ""),
+    ):
+        shown = ShownCompetitionsShape(latest=None, late=None, results=[replace(plain, **in_round)], fixtures=[])
+        assert f'<span class="where">{said}</span>' in competitions_part(ENGLISH, shown)
 
 
 async def test_rounds_without_dates_are_compared_by_when_their_points_were_recorded(cup: Cup) -> None:
