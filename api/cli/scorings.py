@@ -14,10 +14,10 @@ from api.cli.asking import asking
 from api.cli.files import read_whole
 from api.cli.verbs import verb
 from api.interface.kinds import KindName, kinds, with_ids
-from engine.domain.awards import Award, Scoring
+from api.interface.scoring_text import AWARD_COLUMNS, award_rows
+from engine.domain.awards import Scoring
 from engine.domain.commands import DeclareScoring
 from engine.domain.errors import Unacceptable, Unreadable
-from engine.domain.notation import Notation
 from engine.domain.terms import RankingId
 from projections.answers.scoring import DeclaredScoring, ScoringQuestion
 from projections.answers.view import View
@@ -34,30 +34,9 @@ ScoringTexts = Annotated[
 
 async def _print(view: View, question: ScoringQuestion, found: DeclaredScoring) -> None:
     ranking = view.ranking(question.ranking_id)
-    unities = {unity.id: unity for unity in ranking.unities}
-    lines = [
-        [_for(scoring), unity.name, award.value, _gives(award, unity.notation)]
-        for scoring in found.scorings
-        for award in scoring.awards
-        for unity in [unities[award.unity_id]]
-    ]
-    printing.table(["for", "unity", "from", "gives"], lines, title=ranking.name)
+    printing.table(AWARD_COLUMNS, award_rows(ranking, found.scorings), title=ranking.name)
     for one in found.unscored:
         printing.say(f"competition {one.competition_id} gives nothing: {one.why}")
-
-
-def _for(scoring: Scoring) -> str:
-    groups = f"group {', '.join(map(str, scoring.groups))}" if scoring.groups else ""
-    return " and ".join(filter(None, [scoring.name and f"scale {scoring.name}", groups])) or "all"
-
-
-def _gives(award: Award, notation: Notation) -> str:
-    if isinstance(award.table, dict):
-        return ", ".join([f"{notation.text(amount)} for {key}" for key, amount in award.table.items()])
-    if award.table is not None:
-        return f"{' '.join(map(notation.text, award.table))} by place"
-    counted = award.value if award.value != "outcome" else " or ".join(award.outcomes) or "any outcome"
-    return counted if award.factor == 1 else f"{award.factor} × {counted}"  # noqa: RUF001 - it multiplies
 
 
 show_scoring = asking(ScoringQuestion, THE_RANKING, prints=_print)
