@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.options import UnityOptions, notation_of, options_of
@@ -28,8 +29,8 @@ class ListedUnity(UnityOptions, frozen=True, gc=False):
 
 
 class ListedRanking(Struct, frozen=True, kw_only=True):
-    """`competitors`: how many it has. `unities`: the main one first. `criteria`: the declared ones. `hidden`: the
-    public does not see it. `updated_at`, `revised`: as in `Ranking`."""
+    """`competitors`: how many it has. `unities`: the main one first. `criteria`, `scorings`: what is declared.
+    `hidden`: the public does not see it. `updated_at`, `revised`: as in `Ranking`."""
 
     id: RankingId
     name: str
@@ -39,6 +40,7 @@ class ListedRanking(Struct, frozen=True, kw_only=True):
     competitors: int
     unities: list[ListedUnity]
     criteria: tuple[Criterion, ...]
+    scorings: tuple[Scoring, ...]
     updated_at: datetime
     revised: Sequence
 
@@ -58,6 +60,7 @@ def listed_ranking(board: Board, ranking_id: RankingId) -> ListedRanking:
         competitors=len(ranking.participants),
         unities=[listed_unity(unity_id, unity) for unity_id, unity in ranking.unities.items()],
         criteria=ranking.criteria,
+        scorings=ranking.scorings,
         updated_at=ranking.updated_at,
         revised=ranking.revised,
     )

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Overtaken
+from engine.domain.rescoring import is_scored
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices, all_of
@@ -62,6 +63,11 @@ class View(Struct):
     def names(self) -> NamesById:
         """As they are now."""
         return NamesById(self.live.board)
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether results give points in any ranking."""
+        return is_scored(self.live.board)
 
     @property
     def publication(self) -> Publication:

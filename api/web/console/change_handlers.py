@@ -77,7 +77,8 @@ class ChangeHandlers:
             if change.page is not None:
                 return change.page(viewer, venue, beginning, filling, address, back)
             previewed = None
-            if change.preview is not None and (refused is None) is not change.looks_at_form and not filling.message:
+            is_shown = (refused is None) is not change.looks_at_form and not filling.message and not beginning.at_once
+            if change.preview is not None and is_shown:
                 sent = await self._read(change, filling.given, context) if change.looks_at_form else None
                 foreseen = await self._console.handlers.preview(incoming, change.preview, viewer.token, sent)
                 previewed = preview_part(context.names, foreseen)
@@ -103,12 +104,14 @@ class ChangeHandlers:
         form = change.tidy(await self._console.body(incoming))
         key, if_match, seen = form.pop(KEY, ""), form.pop(IF_MATCH, None), form.pop(STEP, None)
         try:
-            if change.looks_at_form and seen != seen_form(form):
+            async with self._console.handlers.visited(incoming, viewer.token) as context:
+                is_seen = not change.looks_at_form or seen == seen_form(form)
+                is_seen = is_seen or (await change.begin(context, incoming.ids)).at_once
+                read = await self._read(change, form, context)
+            if not is_seen:
                 return page_reply(
                     await self._form_page(change, incoming, viewer, Filling(key=key or new_key(), given=form))
                 )
-            async with self._console.handlers.visited(incoming, viewer.token) as context:
-                read = await self._read(change, form, context)
             receipt = await self._console.handlers.perform(
                 incoming, change.operation, viewer.token, {**read, **change.fixed}, key=key, if_match=if_match
             )

@@ -47,7 +47,7 @@ def change_page(
     """The page. `competitors`: those whose ids are shown. `address`: where the form is sent. `back`: the page that led
     here. `previewed`: the effects of the change."""
     fields = change.fields(beginning)
-    looks = change.looks_at_form and previewed is None
+    looks = change.looks_at_form and not beginning.at_once and previewed is None
     chosen = "participants" if beginning.fields is None or fields else "competitors"
     shown = [field.name for field in fields] + ([chosen] if beginning.boxes else [])
     return console_page(
@@ -55,6 +55,7 @@ def change_page(
         change.title,
         element("p", beginning.about, class_="subject") if beginning.about else None,
         None if change.warning is None else element("p", change.warning, class_="warning"),
+        beginning.shown,
         previewed,
         complaint(filling, shown),
         form(

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from api.access.auth import Scope
@@ -29,7 +29,8 @@ from api.web.console.classification_page import (
     declaration,
 )
 from api.web.console.frame import Venue, Viewer
-from api.web.console.inputs import LOGO_FIELD, Beginning, Filling, Option
+from api.web.console.inputs import JSON_FIELD, LOGO_FIELD, Beginning, Filling, Option
+from api.web.console.scoring_part import scorings_part
 from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
 from engine.domain.presentation import LANGUAGES
@@ -125,7 +126,17 @@ async def _competition(view: View, ids: PathIds) -> Beginning:
         round_name=found.round_name,
         key=found.key or "",
     )
-    return Beginning(about=competition_text(view.names, found), given=given, if_match=_tag(own_tag(found)))
+    return Beginning(
+        about=competition_text(view.names, found),
+        given=given,
+        if_match=_tag(own_tag(found)),
+        at_once=_is_new(view, found),
+    )
+
+
+def _is_new(view: View, competition: CompetitionState) -> bool:
+    """Whether its form corrects nothing, so that there is nothing to look at first."""
+    return not view.is_scored or (competition.result is None and competition.winner_id is None)
 
 
 async def _result(view: View, ids: PathIds) -> Beginning:
@@ -154,6 +165,7 @@ async def _result(view: View, ids: PathIds) -> Beginning:
         if_match=_tag(own_tag(found)),
         options={"winner": winners} if is_short else {},
         fields=tuple(fields),
+        at_once=_is_new(view, found),
     )
 
 
@@ -188,6 +200,33 @@ async def _presentation(view: View, _ids: PathIds) -> Beginning:
 
 async def _ranking(view: View, ids: PathIds) -> Beginning:
     return Beginning(about=view.ranking(ids["ranking_id"]).name)
+
+
+async def _scored_ranking(view: View, ids: PathIds) -> Beginning:
+    """Where results give nothing, there is nothing to look at first."""
+    found = view.ranking(ids["ranking_id"])
+    return Beginning(about=found.name, at_once=not found.scorings)
+
+
+async def _scoring(view: View, ids: PathIds) -> Beginning:
+    """The declared scorings, and those of each kind for the unities that have the names of its unities."""
+    found = view.ranking(ids["ranking_id"])
+    unity_ids = {unity.name: unity.id for unity in found.unities}
+    kinds_of_it = {name: kind.scorings_with(unity_ids) for name, kind in kinds().items()}
+    options = [
+        Option(encode(scorings).decode(), f"{name}: {kinds()[name].about}")
+        for name, scorings in kinds_of_it.items()
+        if scorings
+    ]
+    about = f"{found.name}. Its unities: {', '.join(f'{name} ({unity_id})' for name, unity_id in unity_ids.items())}"
+    return Beginning(
+        about=about,
+        given={JSON_FIELD: json.format(encode(found.scorings)).decode()},
+        if_match=_tag(own_tag(found)),
+        options={LIKE_FIELD.name: [Option("", "As written below"), *options]},
+        fields=(replace(LIKE_FIELD, about="gives what results of this kind give"), *_SCORING.fields),
+        shown=scorings_part(found),
+    )
 
 
 async def _event(view: View, ids: PathIds) -> Beginning:
@@ -255,6 +294,11 @@ _COMPETITOR: Final = re.compile(r"competitor\[([1-9][0-9]{0,18})\]", re.ASCII)
 _TIMES: Final = (Option("", "No"), Option("s", "In seconds"), Option("ms", "In milliseconds"))
 
 
+def _chosen_scorings(form: Form) -> Form:
+    """The scorings of the kind that was chosen, or else those that were written."""
+    return {JSON_FIELD: form.get(LIKE_FIELD.name) or form.get(JSON_FIELD, "")}
+
+
 def _order(form: Form) -> Form:
     """The rankings, ordered by the places that were sent; equal places keep the order of the form. Raises Unacceptable
     for text that is not a place."""
@@ -282,6 +326,10 @@ def _tag(tag: str) -> str:
 
 _BY_NAME: Final = {name_of(operation): operation for operation in OPERATIONS if isinstance(operation, Write)}
 _PREVIEWS: Final = {operation.path: operation for operation in OPERATIONS if isinstance(operation, Preview)}
+_CORRECTED: Final = _PREVIEWS["competitions/{competition_id}/preview.json"]
+_LIST: Final = "rankings/{ranking_id}/participants.json"
+_REOPEN: Final = "rankings/{ranking_id}/reopen.json"
+_SCORING: Final = _BY_NAME["PUT rankings/{ranking_id}/scoring.json"]
 PRESENTATION: Final = _BY_NAME["PUT presentation.json"]
 RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
@@ -355,6 +403,8 @@ CONSOLE_CHANGES: Final = (
         back="/competitions",
         begin=_result,
         asked=("started_at", "location", "result", "winner"),
+        preview=_CORRECTED,
+        looks_at_form=True,
     ),
     Change(
         path="/competitions/{competition_id}/change",
@@ -365,6 +415,8 @@ CONSOLE_CHANGES: Final = (
         begin=_competition,
         asked=("participants", "result", "winner", "group_id", "round", "round_name", "scale", "key"),
         with_competitors=True,
+        preview=_CORRECTED,
+        looks_at_form=True,
     ),
     Change(
         path="/competitions/{competition_id}/void",
@@ -442,12 +494,25 @@ CONSOLE_CHANGES: Final = (
     ),
     Change(
         path="/rankings/{ranking_id}/participants",
-        operation=_BY_NAME["PUT rankings/{ranking_id}/participants.json"],
+        operation=_BY_NAME[f"PUT {_LIST}"],
         title="Enrol or remove competitors",
         button="Save",
         back="/rankings/{ranking_id}",
-        begin=_ranking,
+        begin=_scored_ranking,
         with_competitors=True,
+        preview=_PREVIEWS[_LIST],
+        looks_at_form=True,
+    ),
+    Change(
+        path="/rankings/{ranking_id}/scoring",
+        operation=_SCORING,
+        title="Declare what results give",
+        button="Declare it",
+        back="/rankings/{ranking_id}",
+        begin=_scoring,
+        preview=_PREVIEWS["rankings/{ranking_id}/scoring/preview.json"],
+        looks_at_form=True,
+        read=_chosen_scorings,
     ),
     Change(
         path="/rankings/{ranking_id}/classification",
@@ -502,12 +567,13 @@ CONSOLE_CHANGES: Final = (
     ),
     Change(
         path="/rankings/{ranking_id}/reopen",
-        operation=_BY_NAME["PUT rankings/{ranking_id}/reopen.json"],
+        operation=_BY_NAME[f"PUT {_REOPEN}"],
         title="Reopen the ranking",
         button="Reopen it",
         back="/rankings/{ranking_id}",
-        begin=_ranking,
-        warning="Its points, list and unities can be changed again.",
+        begin=_scored_ranking,
+        warning="Its points, list and unities can be changed again. Results recorded meanwhile are scored.",
+        preview=_PREVIEWS[_REOPEN],
     ),
     Change(
         path="/rankings/{ranking_id}/hide",

@@ -20,6 +20,8 @@ IF_MATCH: Final = "if_match"
 """The hidden field with the tag of the state from which the form was filled in."""
 LOGO_FIELD: Final = "logo"
 """The field for a picture, in base64. A script offers to choose a file for it."""
+JSON_FIELD: Final = "scorings"
+"""The field for JSON of several lines."""
 _KEY_BYTES: Final = 18
 _WORDS: Final = {
     "group_id": "Group",
@@ -61,9 +63,11 @@ class Filling(Struct, frozen=True, kw_only=True):
 class Beginning(Struct, frozen=True, kw_only=True):
     """The initial state of a form. `about`: what it changes. `if_match`: the tag of that. `fields`: replace the
     operation's. `labels`: of fields, in place of their names. `boxes`: the names of competitors to choose, by their
-    fields."""
+    fields. `shown`: above the form. `at_once`: the form is sent before its effects were seen."""
 
     about: str = ""
+    shown: Html | None = None
+    at_once: bool = False
     given: Mapping[str, str] = {}
     if_match: str | None = None
     options: Mapping[str, Items[Option]] = {}
@@ -160,14 +164,10 @@ def _field(field: Field, filling: Filling) -> Html:
             **_attributes(LOGO_FIELD, filling),
         )
         return element("div", _around(LOGO_FIELD, label, filling, field.about, text), data_file=LOGO_FIELD)
-    if field.type is DESCRIPTION:
-        return _around(
-            field.name,
-            label,
-            filling,
-            field.about,
-            element("textarea", filling.given.get(field.name, ""), rows=3, **_attributes(field.name, filling)),
-        )
+    if field.type is DESCRIPTION or field.name == JSON_FIELD:
+        rows = 3 if field.type is DESCRIPTION else 14
+        text = element("textarea", filling.given.get(field.name, ""), rows=rows, **_attributes(field.name, filling))
+        return _around(field.name, label, filling, field.about, text)
     takes_names = field.type is ID or field.type is IDS
     return _labelled(
         field.name,

@@ -40,7 +40,15 @@ COMPETITIONS_SUGGESTED: Final = 50
 _WHOSE: Final = re.compile(r"\bcompetitor ([1-9][0-9]{0,18})\b", re.ASCII)
 
 
-def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: BoardTable, query: Query) -> bytes:
+def ranking_page(
+    viewer: Viewer,
+    venue: Venue,
+    ranking: ListedRanking,
+    table: BoardTable,
+    unscored: Html | None,
+    query: Query,
+) -> bytes:
+    """The page. `unscored`: its results that give nothing, if there are any."""
     below = f"/rankings/{ranking.id}"
     links = [
         way("History", venue.address(f"{below}/history")),
@@ -52,6 +60,7 @@ def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: Bo
         links.append(way("Import competitions", venue.address(f"{below}/import")))
         links.append(way("Competitors", venue.address(f"{below}/participants")))
         links.append(way("Classification", venue.address(f"{below}/classification")))
+        links.append(way("Scoring", venue.address(f"{below}/scoring")))
         links.append(way("Add a unity", venue.address(f"{below}/unities/new")))
         links.append(way("Name and description", venue.address(f"{below}/information")))
     if viewer.may(Scope.ADMIN):
@@ -72,6 +81,7 @@ def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: Bo
         _columns(venue, below, table),
         live("table", data_table(f"{ranking.name}, {', '.join(columns)}", heads, rows)),
         _pages(venue, below, table, query),
+        unscored,
         ways(*links),
         venue=venue,
     )

@@ -13,6 +13,7 @@ from api.web.console.history_page import HISTORY_EVENTS, HISTORY_LINES, history_
 from api.web.console.lists_pages import competitions_page, competitors_page
 from api.web.console.overview_page import RANKINGS_SHOWN, Overview, overview_page, publication_page
 from api.web.console.ranking_page import ranking_page
+from api.web.console.scoring_part import unscored_part
 from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
 from api.web.page import Query, RankingPage, Site
@@ -25,6 +26,7 @@ from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.history import HistoryQuestion
+from projections.answers.scoring import ScoringQuestion
 from projections.answers.tournament import TournamentQuestion
 from projections.answers.view import ask
 from projections.tables import tables
@@ -114,7 +116,11 @@ async def ranking(context: RecallContext, viewer: Viewer, venue: Venue, asked: P
             offset=arguments.get("offset", 0),
         ),
     )
-    return ranking_page(viewer, venue, context.ranking(RankingId(table.ranking_id)), table, asked.query)
+    ranking, unscored = context.ranking(RankingId(table.ranking_id)), None
+    if ranking.scorings:
+        found = await ask(context, ScoringQuestion(ranking.id))
+        unscored = unscored_part(viewer, venue, context.names, found.unscored)
+    return ranking_page(viewer, venue, ranking, table, unscored, asked.query)
 
 
 async def history(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:

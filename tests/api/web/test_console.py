@@ -94,6 +94,7 @@ EXPECTED: Final = {
     "/rankings/{ranking_id}/information": Scope.WRITE,
     "/rankings/{ranking_id}/participants": Scope.WRITE,
     "/rankings/{ranking_id}/classification": Scope.WRITE,
+    "/rankings/{ranking_id}/scoring": Scope.WRITE,
     "/rankings/{ranking_id}/unities/new": Scope.WRITE,
     "/rankings/{ranking_id}/undo/{sequence}": Scope.WRITE,
     "/rankings/{ranking_id}/redo/{sequence}": Scope.WRITE,

@@ -1,0 +1,41 @@
+"""Scorings on pages: what results give in a ranking, and which results give nothing."""
+
+from collections.abc import Iterable
+
+from api.access.auth import Scope
+from api.interface.competition_names import competition_text
+from api.interface.scoring_text import AWARD_COLUMNS, award_rows
+from api.web.console.frame import Venue, Viewer, data_table
+from api.web.html import Child, Html, element
+from projections.answers.names import NamesById
+from projections.answers.rankings import ListedRanking
+from projections.answers.scoring import Unscored
+
+
+def scorings_part(ranking: ListedRanking) -> Html | None:
+    """What each award of the declared scorings gives; None: none are declared."""
+    if not ranking.scorings:
+        return None
+    heads = [(text.capitalize(), "name") for text in AWARD_COLUMNS]
+    return data_table("What results give", heads, award_rows(ranking, ranking.scorings), stacked=True)
+
+
+def unscored_part(viewer: Viewer, venue: Venue, names: NamesById, unscored: Iterable[Unscored]) -> Html | None:
+    """The results that give nothing, with the reason and the forms that count; None: there are none."""
+    rows: list[list[Child]] = []
+    for one in unscored:
+        competition = names.competition(one.competition_id)
+        assert competition is not None
+        text: Child = competition_text(names, competition)
+        if viewer.may(Scope.WRITE):
+            text = element("a", text, href=venue.address(f"/competitions/{one.competition_id}/record"))
+        result = competition.result if isinstance(competition.result, str) else ""
+        rows.append([text, result, one.why])
+    if not rows:
+        return None
+    heads = [("Competition", "name"), ("Result", "name"), ("Why", "name")]
+    return element(
+        "section",
+        element("h2", "Results that give nothing"),
+        data_table("Results that give nothing", heads, rows, stacked=True),
+    )

@@ -1,0 +1,86 @@
+"""What results give, in the console: declared, corrected, and listed where it is nothing."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from api.web.console.change_page import LOOK
+from tests.api.interface.resources.test_scoring import League, league_of
+from tests.api.visitor import Visitor, form_of, visiting
+from tests.api.web.test_console import at, words
+from tests.service import Season, Service
+
+
+@pytest.fixture
+async def visitor(service: Service, season: Season) -> AsyncIterator[Visitor]:
+    async with visiting(service, season.client.token) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+async def league(season: Season) -> League:
+    return await league_of(season.client)
+
+
+async def test_a_scoring_is_declared_like_a_kind_once_its_effects_were_seen(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    await league.play(a, b, "2:1")
+    form = at(season, f"/rankings/{league.ranking_id}/scoring")
+    options = [one for one in (await visitor.page(form)).split("<option") if ">football:" in one]
+    value = options[0].split('value="')[1].split('"')[0].replace("&quot;", '"')
+    assert json.loads(value)[0]["awards"][0]["unity"] == league.points
+    look = await visitor.fill(form, {"like": value})
+    assert "0 → 3" in words(look.body.decode())
+    assert await league.table() == {a: 0, b: 0, c: 0}
+    filled, action = form_of(look.body.decode())
+    assert (await visitor.post(action, filled)).status == 303
+    assert await league.table() == {a: 3, b: 0, c: 0}
+    assert "win 3, draw 1, loss 0" in words(await visitor.page(form))
+
+
+async def test_a_corrected_result_shows_who_moves_and_a_new_one_is_recorded_at_once(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(a, b, "")
+    form = at(season, f"/competitions/{match}/record")
+    assert (await visitor.fill(form, {"result": "2:1"})).status == 303
+    assert await league.table() == {a: 3, b: 0, c: 0}
+    look = await visitor.fill(form, {"result": "1:2"})
+    said = words(look.body.decode())
+    assert "3 → 0" in said
+    assert "1 → 2" in said
+    assert LOOK not in said
+    assert await league.table() == {a: 3, b: 0, c: 0}
+    filled, action = form_of(look.body.decode())
+    assert (await visitor.post(action, filled)).status == 303
+    assert await league.table() == {b: 3, a: 0, c: 0}
+
+
+async def test_reopening_and_another_list_show_who_moves(visitor: Visitor, season: Season, league: League) -> None:
+    a, b, c = league.ids
+    await league.score({"unity": league.points, "from": "place", "table": [10, 6], "among": "enrolled"})
+    await league.play(a, b, "1|2")
+    look = await visitor.fill(at(season, f"/rankings/{league.ranking_id}/participants"), {"remove": a})
+    assert "6 → 10" in words(look.body.decode())
+    await season.client.put(f"{league.path}/close.json")
+    await league.play(c, b, "1|2")
+    assert "0 → 10" in words(await visitor.page(at(season, f"/rankings/{league.ranking_id}/reopen")))
+
+
+async def test_the_page_of_a_ranking_lists_the_results_that_give_nothing(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, _ = league.ids
+    page = at(season, f"/rankings/{league.ranking_id}")
+    await league.score()
+    assert "give nothing" not in words(await visitor.page(page))
+    match = await league.play(a, b, "abandoned")
+    shown = await visitor.page(page)
+    assert "abandoned" in words(shown)
+    assert "Forms that count" in words(shown)
+    assert f"/competitions/{match}/record" in shown
