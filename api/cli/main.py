@@ -314,7 +314,10 @@ _TREE: Final = (
     Entry(
         "competition result",
         "competitions:record_result",
-        "Record the result of a competition, or correct it. This gives no points; `tallybook points add` does.",
+        """
+        Record the result of a competition, or correct it. Rankings with scorings give points for it; in others,
+        `tallybook points add` does. --dry-run shows who would move.
+        """,
     ),
     Entry(
         "competition import",
