@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import count
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 from hypothesis import HealthCheck, settings
@@ -33,6 +33,7 @@ from engine.domain.state import State
 from engine.domain.steps import finished
 from engine.domain.terms import (
     BEST_MAX,
+    CUTS_MAX,
     DELTA_MAX,
     ID_MAX,
     RESULT_MAX,
@@ -44,6 +45,9 @@ from engine.domain.terms import (
     RankingId,
     Sequence,
     Sort,
+    TiebreakCode,
+    TiebreakEdition,
+    TiebreakPairing,
 )
 from projections.board.board import Board, Ranking, Revisions, Unity, count_in, fold, what_counts
 from projections.board.classification import Counted
@@ -90,6 +94,11 @@ _criteria: Final = st.builds(
     best=_perhaps(st.integers(1, BEST_MAX)),
     among=_perhaps(st.just("tied")),
     drop=st.lists(st.tuples(st.integers(1, BEST_MAX), st.integers(1, BEST_MAX)), max_size=3).map(tuple),
+    tiebreak=_perhaps(st.sampled_from(get_args(TiebreakCode))),
+    cut=st.integers(0, CUTS_MAX),
+    limit=st.integers(-CUTS_MAX, CUTS_MAX),
+    edition=_perhaps(st.sampled_from(get_args(TiebreakEdition))),
+    pairing=_perhaps(st.sampled_from(get_args(TiebreakPairing))),
 )
 _deltas: Final = st.builds(Delta, ids, ids, st.integers(-DELTA_MAX, DELTA_MAX))
 _scored: Final = st.builds(Scored, ids, ids, st.integers(-RESULT_MAX, RESULT_MAX))

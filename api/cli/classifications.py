@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 from cyclopts import Parameter
 
 from api.cli import printing
@@ -19,7 +20,7 @@ from engine.domain.errors import Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.terms import RankingId
 from projections.answers.classification import Classification, ClassificationQuestion
-from projections.answers.criteria import criteria_shape, drop_of
+from projections.answers.criteria import criteria_shape, drop_of, named_tiebreak
 from projections.answers.view import View
 
 CriterionTexts = Annotated[
@@ -27,8 +28,10 @@ CriterionTexts = Annotated[
     Parameter(
         help="The criteria, in the order in which they decide. Each is a unity's name or id, followed by :best=N if "
         "only the N best competitions count, by :drop=4:1,8:2 if from 4 competitions on the worst one does not count, "
-        "and from 8 on the two worst, by :among=tied if only points among the tied count, or by :first if the "
-        "competitor who reached that total first is ahead. Without any, the declaration is removed."
+        "and from 8 on the two worst, by :among=tied if only points among the tied count, by :first if the competitor "
+        "who reached that total first is ahead, or by a tie-break over opponents, such as :BH/C1 or :SB; it may end "
+        "with :predetermined if rounds are not paired as in a Swiss tournament, and with an edition of the rules, "
+        "such as :2024-08. Without any, the declaration is removed."
     ),
 ]
 
@@ -80,7 +83,11 @@ declare_classification = verb(
 )
 
 
-_BEHIND: Final = re.compile(r":(?:best=([0-9]{1,9})|among=(tied)|(first)|drop=([0-9:, ]+))\Z")
+_BEHIND: Final = re.compile(
+    r":(?:best=(?P<best>[0-9]{1,9})|among=(?P<among>tied)|(?P<first>first)|drop=(?P<drop>[0-9:, ]+)"
+    r"|(?P<pairing>swiss|predetermined)|(?P<edition>20[0-9]{2}-[01][0-9])"
+    r"|(?P<tiebreak>[A-Z]{2,3}(?:/[A-Z][-+]?[0-9]+)?))\Z"
+)
 
 
 def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tuple[Criterion, ...]:
@@ -90,21 +97,19 @@ def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tu
 
 def _criterion(names: Names, ranking_id: RankingId, text: str) -> Criterion:
     """Raises Unacceptable and NotFound."""
-    name, said = text, list[str | None]([None] * _BEHIND.groups)
+    name, said = text, dict[str, str]()
     while found := _BEHIND.search(name):
-        name = name[: found.start()]
-        if any(one and other for one, other in zip(said, found.groups(), strict=True)):
+        name, more = name[: found.start()], {key: value for key, value in found.groupdict().items() if value}
+        if said.keys() & more:
             raise Unacceptable(f"The criterion {text!r} says the same thing twice.")
-        said = [one or other for one, other in zip(said, found.groups(), strict=True)]
-    best, among, first, drop = said
+        said |= more
     try:
-        dropped = drop_of(drop or "")
+        fields: dict[str, Any] = {**said, "first": "first" in said, "drop": drop_of(said.get("drop", ""))}
     except ValueError as error:
         raise Unacceptable(f"The drop of {text!r} {error}.") from None
-    return Criterion(
-        unity_id=names.unity(ranking_id, name),
-        best=None if best is None else int(best),
-        among="tied" if among else None,
-        first=first is not None,
-        drop=dropped,
-    )
+    if "tiebreak" in said:
+        fields |= named_tiebreak(said["tiebreak"]) or {}
+    try:
+        return msgspec.convert({**fields, "unity_id": names.unity(ranking_id, name)}, Criterion, strict=False)
+    except msgspec.ValidationError as error:
+        raise Unacceptable(f"The criterion {text!r} cannot be read: {error}.") from None

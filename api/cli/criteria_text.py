@@ -2,7 +2,7 @@
 
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import UnityId
-from projections.answers.criteria import Criteria, CriterionShape
+from projections.answers.criteria import Criteria, CriterionShape, tiebreak_name, value_notation
 from projections.answers.rankings import ListedRanking
 
 
@@ -12,8 +12,10 @@ def criteria_text(ranking: ListedRanking, criteria: Criteria) -> str:
 
 
 def criterion_text(ranking: ListedRanking, criterion: CriterionShape) -> str:
-    """A criterion: "points", "goals among the tied, best 18", "score, reached first", "places, drop 1 from 4"."""
+    """A criterion: "points", "goals among the tied, best 18", "score, reached first", "places, drop 1 from 4", "SB"."""
     name = ranking.unity(UnityId(criterion.unity)).name
+    if criterion.tiebreak is not None:
+        return tiebreak_name(criterion)
     if criterion.first:
         return f"{name}, reached first"
     dropped = [f"drop {number} from {start}" for start, number in criterion.drop]
@@ -23,4 +25,5 @@ def criterion_text(ranking: ListedRanking, criterion: CriterionShape) -> str:
 
 def criterion_notation(ranking: ListedRanking, criterion: CriterionShape) -> Notation:
     """The notation of its values."""
-    return WHOLE if criterion.first else ranking.unity(UnityId(criterion.unity)).notation
+    notation = ranking.unity(UnityId(criterion.unity)).notation
+    return WHOLE if criterion.first else value_notation(criterion, notation)

@@ -17,7 +17,8 @@ from api.interface.direction import isolated
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Reversal, Sequence, UnityId
 from engine.domain.times import timestamp
-from projections.answers.classification import Neighbours
+from projections.answers.classification import Neighbours, TiebreakValue
+from projections.answers.criteria import CriterionShape, tiebreak_name
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
 from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation, Together, together
@@ -133,7 +134,27 @@ class ExplanationText:
                 text = criterion_notation(self._ranking, criterion).text
                 by += f", {' to '.join(text(one) for one in values if one is not None)}"
             sentences.append(f"{one} stands above {other} by {by}.")
-        return sentences
+        return sentences + [
+            self._tiebreak(neighbours.criteria[one.criterion], one) for one in neighbours.tiebreaks or ()
+        ]
+
+    def _tiebreak(self, criterion: CriterionShape, value: TiebreakValue) -> str:
+        """What a tie-break is made of."""
+        text = (
+            criterion_notation(self._ranking, criterion) if criterion.tiebreak != "DE" else self._unity.notation
+        ).text
+        parts, left_out = list[str](), list[str]()
+        for part in value.parts:
+            who = "no opponent" if part.opponent_id is None else self._name(part.opponent_id)
+            played = "" if part.kind == "played" else f", {part.kind}{', a dummy' if part.dummy else ''}"
+            amount = text(part.amount) + (f"/{part.games}" if part.games > 1 else "")
+            told = f"{amount} (round {part.round}: {who}{played})"
+            (parts if part.left_out is None else left_out).append(told)
+        is_place = criterion.tiebreak == "DE"
+        told = f"{'place ' if is_place else ''}{value.value if is_place else text(value.value)}"
+        divided = f", divided by {value.divisor}" if value.divisor > 1 else ""
+        without = f"; left out: {', '.join(left_out)}" if left_out else ""
+        return f"{tiebreak_name(criterion)}: {told} = {' + '.join(parts) or 0}{divided}{without}."
 
     def _summary(self, explanation: Explanation, told: Together) -> list[str]:
         written = self._unity.notation

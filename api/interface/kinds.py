@@ -32,6 +32,8 @@ KindName = Literal[
     "handball",
     "darts",
     "chess",
+    "chess-swiss",
+    "chess-round-robin",
     "rugby",
     "formula-one",
     "sailing",
@@ -127,6 +129,8 @@ async def create_ranking(
         its = {"name": unity.name, "sort": unity.sort, **options_of(unity)}
         receipt = await submit(AddUnity(ranking_id=made.ranking_id, unity_id=UnityId(unity_id), **its))
         ids[unity.name] = _made(receipt).unity_id
+    if any("tiebreak" in criterion for criterion in kind.criteria):  # for other kinds, imports give the points
+        receipt = await submit(DeclareScoring(ranking_id=made.ranking_id, scorings=kind.scorings_with(ids)))
     if kind.criteria:
         receipt = await submit(DeclareClassification(ranking_id=made.ranking_id, criteria=kind.criteria_with(ids)))
     if kind.scorings:

@@ -112,6 +112,12 @@ class _Criterion(Struct):
     among: str | None | UnsetType = UNSET
     first: bool | UnsetType = UNSET
     drop: tuple[tuple[int, int], ...] | UnsetType = UNSET
+    tiebreak: str | UnsetType = UNSET
+    cut: int | UnsetType = UNSET
+    median: int | UnsetType = UNSET
+    limit: int | UnsetType = UNSET
+    edition: str | UnsetType = UNSET
+    pairing: str | UnsetType = UNSET
 
 
 class _ClassificationDeclared(_OfRanking):

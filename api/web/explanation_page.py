@@ -12,7 +12,9 @@ from api.interface.direction import isolated
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from projections.answers.classification import Neighbours
+from projections.answers.criteria import tiebreak_name, value_notation
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
 from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation, Together, together
@@ -63,7 +65,12 @@ def explanation_page(
         (
             element("nav", element("a", words("back"), href=back), class_="ways"),
             head,
-            element("main", *_told(words, names, explanation, unity), further),
+            element(
+                "main",
+                _tiebreaks(words, names, ranking_id, explanation.classification),
+                *_told(words, names, explanation, unity),
+                further,
+            ),
         )
     )
     return framed(site, f"{competitor.name} · {ranking} · {site.name}", body, kind="explanation", scripts=False)
@@ -74,6 +81,56 @@ def _place_text(words: Words, stand: ExplanationPlace, at: datetime | None, unit
     key = "stands_nowhere" if position is None else "stands"
     where = words.html(key, position=position, total=total, unity=unity.name)
     return where if at is None else words.html("stands_as_of", place=where, time=words.when_element(at))
+
+
+def _tiebreaks(words: Words, names: NamesById, ranking_id: RankingId, classification: Neighbours | None) -> Html | None:
+    """What the competitor's tie-breaks are made of: a line for each round, a column for each tie-break. What is left
+    out is struck through."""
+    values = [] if classification is None else classification.tiebreaks or []
+    if classification is None or not values:
+        return None
+    cells: dict[tuple[int, int], Html] = {}
+    opponents: dict[int, list[Html | str]] = {}
+    heads, sums = list[Html](), list[Html]()
+    for column, value in enumerate(values):
+        criterion = classification.criteria[value.criterion]
+        points = names.unity(ranking_id, UnityId(criterion.unity)).notation
+        of_value = value_notation(criterion, points)
+        of_part = points if criterion.tiebreak == "DE" else of_value
+        for part in value.parts:
+            if part.opponent_id is None:
+                who: Html | str = words("bye" if part.kind == "bye" else "absent")
+            else:
+                who = name_text(names.competitor(part.opponent_id).name)
+            opponents.setdefault(part.round, [who])
+            text = words.number(part.amount, of_part) + (f"/{part.games}" if part.games > 1 else "")
+            shown = element("span", text, title=words("dummy") if part.dummy else None)
+            cells[part.round, column] = shown if part.left_out is None else element("s", shown, title=words("left_out"))
+        heads.append(element("th", tiebreak_name(criterion), scope="col", class_="value"))
+        sums.append(element("td", words.number(value.value, of_value), class_="value"))
+    rows = [
+        element(
+            "tr",
+            element("td", str(number), class_="when"),
+            element("td", *opponents[number], class_="name"),
+            *[element("td", cells.get((number, column), ""), class_="value") for column in range(len(values))],
+        )
+        for number in sorted(opponents)
+    ]
+    return element(
+        "table",
+        element("caption", words("tiebreaks")),
+        element(
+            "thead",
+            element(
+                "tr",
+                element("th", words("round"), scope="col", class_="when"),
+                element("th", words("opponent"), scope="col", class_="name"),
+                *heads,
+            ),
+        ),
+        element("tbody", *rows, element("tr", element("td"), element("td", words("value"), class_="name"), *sums)),
+    )
 
 
 def _told(words: Words, names: NamesById, explanation: Explanation, unity: ListedUnity) -> list[Html]:

@@ -3,6 +3,7 @@
 from api.interface.competition_names import short_text
 from api.web.words import Words
 from projections.answers.board_table import BoardTable, TableColumn
+from projections.answers.criteria import tiebreak_name
 
 
 def column_name(words: Words, column: TableColumn) -> str:
@@ -12,6 +13,8 @@ def column_name(words: Words, column: TableColumn) -> str:
     text, criterion = column.unity, column.criterion
     if criterion is None:
         return text
+    if criterion.tiebreak is not None:
+        return tiebreak_name(criterion)
     if criterion.first:
         return words("reached_first", unity=text)
     if criterion.among:

@@ -16,6 +16,7 @@ from engine.domain.options import MainUnityOptions, UnityOptions, options_of, op
 from engine.domain.terms import (
     BEST_MAX,
     CRITERIA_MAX,
+    CUTS_MAX,
     DELTA_MAX,
     DROPS_MAX,
     ID_MAX,
@@ -29,6 +30,9 @@ from engine.domain.terms import (
     RankingId,
     Sequence,
     Sort,
+    TiebreakCode,
+    TiebreakEdition,
+    TiebreakPairing,
     UnityId,
 )
 
@@ -410,6 +414,10 @@ class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     count. `drop`: pairs, both ascending: from the first number of results on, the second number of the worst ones does
     not count. `among` "tied": only points from competitions among the tied competitors count
     (`projections/board/classification.py`). `first`: a competitor who reached the total earlier stands ahead.
+
+    `tiebreak`: not totals, but what follows from who met whom (`projections/board/tiebreaks.py`). `cut`, `median`: how
+    many contributions are left out, of the lowest or of both ends. `limit`: by how many half points the limit of Koya
+    is shifted. `edition`: that of the regulations, which the declaration fixes.
     """
 
     unity_id: _Unity
@@ -417,6 +425,12 @@ class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     among: Literal["tied"] | None = None
     first: bool = False
     drop: Annotated[tuple[tuple[_Results, _Results], ...], Meta(max_length=DROPS_MAX)] = ()
+    tiebreak: TiebreakCode | None = None
+    cut: Annotated[int, Meta(ge=0, le=CUTS_MAX)] = 0
+    median: Annotated[int, Meta(ge=0, le=CUTS_MAX)] = 0
+    limit: Annotated[int, Meta(ge=-CUTS_MAX, le=CUTS_MAX)] = 0
+    edition: TiebreakEdition | None = None
+    pairing: TiebreakPairing | None = None
 
     def kept(self, number: int) -> int:
         """How many of this number of results count."""

@@ -72,6 +72,7 @@ from engine.domain.terms import (
     name_fault,
     slug_fault,
 )
+from engine.domain.tiebreaking import tiebreak_faults, with_edition
 
 _T = TypeVar("_T")
 _N = TypeVar("_N", str, str | None, str | UnsetType, str | None | UnsetType)
@@ -561,6 +562,8 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
         unity = ranking.unities.get(criterion.unity_id)
         if unity is None:
             faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
+        else:
+            faults += within(f"criteria[{number}]", tiebreak_faults(state, ranking, criterion))
         if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
             faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
         if criterion.drop:
@@ -576,10 +579,11 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
     faults += [
         Fault(f"criteria[{number}]", "repeats an earlier criterion, so it cannot separate anyone")
         for number, criterion in enumerate(command.criteria)
-        if criterion.among is None and criterion in command.criteria[:number]
+        if criterion.among is None and criterion.tiebreak != "DE" and criterion in command.criteria[:number]
     ]
     refuse_if_any(faults)
-    return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=command.criteria)
+    criteria = tuple([with_edition(state, ranking, one) for one in command.criteria])
+    return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=criteria)
 
 
 def _close_or_reopen(state: State, command: commands.CloseRanking | commands.ReopenRanking) -> Event:

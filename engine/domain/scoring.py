@@ -170,6 +170,27 @@ def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRank
     return lines
 
 
+def was_played(scoring: Scoring, result: ReadResult) -> bool:
+    """Whether a duel was played: it was not if its word or its score says that it was awarded."""
+    words, score = _words(scoring), result.score or ()
+    return "awarded" not in [words.get(one) for one in (result.word, ":".join(score), ":".join(score[::-1]))]
+
+
+def worth(scorings: Iterable[Scoring], unity_id: UnityId, outcome: ResultOutcome) -> int | None:
+    """What an outcome gives in a unity, by the first scoring that says so; None: none does."""
+    for scoring in scorings:
+        amounts = [
+            award.table.get(outcome) if isinstance(award.table, dict) else award.factor
+            for award in scoring.awards
+            if award.unity_id == unity_id
+            and award.value in ("outcome", "score")
+            and (not award.outcomes or outcome in award.outcomes)
+        ]
+        if found := [amount for amount in amounts if amount is not None]:
+            return sum(found)
+    return None
+
+
 def _status_amount(award: Award, given: int | Entries | None, entries: int) -> int | None:
     return _shared_amount(award, entries + 1, 1) if isinstance(given, str) else given
 

@@ -5,7 +5,7 @@ Pure. Every limit that a decision depends on is here. Limits of transport are ne
 
 import re
 from enum import StrEnum
-from typing import Annotated, Final, NewType
+from typing import Annotated, Final, Literal, NewType
 
 from msgspec import Meta
 
@@ -114,10 +114,17 @@ SCORE_PARTICIPANTS_MAX: Final = 2
 """Up to this many participants, a result is one score. With more, it is a performance for each."""
 SET_ASIDE_MAX: Final = 10**18 - 1
 """The last sequence that can be set aside: the view `set_aside` reads 18 digits."""
+CUTS_MAX: Final = 64
+"""What cuts, medians and limits of tie-breaks go up to."""
 ID_MAX: Final = 9_223_372_036_854_775_807
 OPERATION_BYTES: Final = 8
 """The first bytes of the fingerprint of a request, which tell its operation and path. Of a request that named an erased
 competitor, only these are left."""
+
+TiebreakCode = Literal["BH", "FB", "AOB", "SB", "DE", "WIN", "WON", "BPG", "BWG", "PS", "REP", "STD", "KS", "ARO"]
+TiebreakEdition = Literal["2024-08", "2026-03"]
+"""The edition of FIDE's tie-break regulations, by when it came into force."""
+TiebreakPairing = Literal["swiss", "predetermined"]
 
 
 # Control characters, and those that reorder the text around them, in tables and terminals too (Unicode Standard Annex

@@ -23,6 +23,7 @@ from projections.answers.tables import (
 from projections.answers.view import Question, View
 from projections.board.board import Ranking
 from projections.board.classification import Classified, in_force, value_notations
+from projections.board.tiebreaks import Broken, LeftOut, PlayKind, scale_of, shown_value
 
 
 class ClassificationLine(Struct, frozen=True, gc=False):
@@ -104,17 +105,70 @@ def shown_values(notations: Items[Notation], values: Items[int | None]) -> list[
     return [None if value is None else notation.shown(value) for notation, value in zip(notations, values, strict=True)]
 
 
+class TiebreakPart(Struct, frozen=True, kw_only=True, gc=False):
+    """What a round adds to a tie-break: `amount` divided by `games`, the number of games with the same opponent.
+    `opponent_id`: who was paired. `dummy`: the round was not played, and counts as one against a dummy. `score`: of the
+    opponent or dummy, multiplied by `points` if there are some. `left_out`: why it does not count."""
+
+    round: int
+    kind: PlayKind
+    opponent_id: CompetitorId | None
+    amount: int
+    games: int
+    dummy: bool
+    score: int | None
+    points: int | None
+    left_out: LeftOut | None
+
+
+class TiebreakValue(Struct, frozen=True, kw_only=True):
+    """A competitor's value of the criterion with this number, from 0: the sum of the parts that count, divided by
+    `divisor`. Of a direct encounter, the value is the place among the tied, and the sum is what was compared last."""
+
+    criterion: int
+    value: int
+    divisor: int
+    parts: list[TiebreakPart]
+
+
+def tiebreak_value(number: int, criterion: Criterion, broken: Broken) -> TiebreakValue:
+    scale = scale_of(criterion)
+    return TiebreakValue(
+        criterion=number,
+        value=shown_value(criterion, broken),
+        divisor=broken.divisor,
+        parts=[
+            TiebreakPart(
+                round=one.round,
+                kind=one.kind,
+                opponent_id=one.opponent_id,
+                amount=scale * one.amount.numerator,
+                games=one.amount.denominator,
+                dummy=one.is_dummy,
+                score=one.score,
+                points=one.times,
+                left_out=one.left_out,
+            )
+            for one in broken.parts
+        ],
+    )
+
+
 class Neighbours(Struct, frozen=True, kw_only=True):
     """A competitor's line by the declared criteria, and those above and below it; none if the competitor was not in the
-    ranking. Null: that would take more sums of competitions than an answer may read."""
+    ranking. Null: that would take more sums of competitions than an answer may read. `tiebreaks`: the competitor's, if
+    criteria have some."""
 
     criteria: Criteria
     standings: list[ClassificationLine] | None
+    tiebreaks: list[TiebreakValue] | UnsetType = UNSET
 
 
 def neighbours_of(ranking: Ranking, neighbours: ClassifiedNeighbours) -> Neighbours:
     criteria, lines = neighbours.criteria, neighbours.lines
+    broken = [tiebreak_value(number, criteria[number], one) for number, one in neighbours.broken.items()]
     return Neighbours(
         criteria=criteria_shape(criteria),
         standings=None if lines is None else classification_lines(ranking, criteria, lines),
+        tiebreaks=broken or UNSET,
     )

@@ -36,6 +36,7 @@ from projections.board.classification import Classified, Counted, leaves_out, le
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums
 from projections.board.order import OrderedLines
+from projections.board.tiebreaks import Broken
 from projections.past.history import changes_order, reversal_of
 
 
@@ -70,10 +71,12 @@ class Cause(StrEnum):
 
 class ClassifiedNeighbours(Struct, frozen=True):
     """Her neighbours in the classification by the declared `criteria`: her line and those above and below it, in order;
-    empty if she is not in the list. `lines` None: finding them would exceed the limit of sums for an answer."""
+    empty if she is not in the list. `lines` None: finding them would exceed the limit of sums for an answer. `broken`:
+    her tie-breaks, by the number of the criterion."""
 
     criteria: tuple[Criterion, ...]
     lines: list[Classified] | None
+    broken: dict[int, Broken] = {}
 
 
 class ExplanationStep(Struct, frozen=True, kw_only=True):
@@ -166,7 +169,8 @@ class Explainer:
             return None
         lines = yield from ClassifiedLines.in_steps(self.board, ranking, sums)
         try:
-            return ClassifiedNeighbours(ranking.criteria, (yield from lines.around(self._her_id, 1)) or [])
+            around = (yield from lines.around(self._her_id, 1)) or []
+            return ClassifiedNeighbours(ranking.criteria, around, (yield from lines.broken(self._her_id)))
         except TooMuchWork:
             return ClassifiedNeighbours(ranking.criteria, None)
 

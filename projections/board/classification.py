@@ -20,6 +20,10 @@ FIRST. With `first: true`, a competitor's value is the sequence of the last even
 that count; 0: none did. The lower value is better. In a unity that counts results, it is the event of the result: among
 the results that count, the first of the best ones, or the first of the equal ones at the end.
 
+TIE-BREAKS. With `tiebreak`, a competitor's value follows from the games of the competitions that count
+(`tiebreaks.py`, `games.py`); the higher one is better, but in a direct encounter among the tied the lower place. Those
+without a value have 0. Means are compared exactly.
+
 So each run over a block splits the group completely, makes it smaller, or moves past the block, and the procedure
 terminates. The values of a line are those of the last run over each criterion; None: the line was no longer tied.
 
@@ -27,7 +31,7 @@ Pure.
 """
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Sequence as Items
 from itertools import islice, takewhile
 from typing import Final, TypeAlias
@@ -41,7 +45,9 @@ from engine.domain.steps import Steps, in_order
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition
+from projections.board.games import Games, tiebreaks_of
 from projections.board.standing import position_after
+from projections.board.tiebreaks import Amount, Tiebreaks, notation_of_value, shown_value
 
 
 class Classified(Struct, frozen=True, gc=False):
@@ -58,11 +64,16 @@ class Counted:
     """The source of the values of a ranking's criteria: the ranking on its board, and, unless totals alone decide, its
     sums of competitions."""
 
-    def __init__(self, board: Board, ranking: Ranking, sums: CompetitionSums | None = None) -> None:
+    def __init__(
+        self, board: Board, ranking: Ranking, sums: CompetitionSums | None = None, games: Games | None = None
+    ) -> None:
         self._unities = ranking.unities
         self._sums = sums
-        self._competitions = board.competitions
+        self.competitions = board.competitions
         self._voided: Collection[CompetitionId] = board.voided
+        self._ranking = ranking
+        self._games = games or Games()
+        self._tiebreaks: dict[tuple[UnityId, str | None, str | None], Tiebreaks] = {}
 
     def sort(self, unity_id: UnityId) -> Sort:
         return self._unities[unity_id].sort
@@ -88,8 +99,23 @@ class Counted:
         return competition_id in self._voided
 
     def participants(self, competition_id: CompetitionId) -> Items[CompetitorId]:
-        competition = self._competitions.get(competition_id)  # None: its event was set aside
+        competition = self.competitions.get(competition_id)  # None: its event was set aside
         return () if competition is None else competition.participants
+
+    def took_place(self) -> Collection[CompetitionId] | None:
+        """The competitions whose games count, if they are not voided; None: all."""
+        return None if self._sums is None else self._sums.given
+
+    def tiebreaks(self, criterion: Criterion) -> Steps[Tiebreaks]:
+        """The tie-breaks with the points of a criterion, as they were when this object was created. Raises
+        TooMuchWork."""
+        key = criterion.unity_id, criterion.edition, criterion.pairing
+        if key not in self._tiebreaks:
+            games = yield from self._games.of(self.competitions, self._ranking, self.took_place())
+            enrolled = self._ranking.participants.held()
+            ratings = {one: rating for one in enrolled if (rating := self.total(criterion.unity_id, one))}
+            self._tiebreaks[key] = tiebreaks_of(games, self._ranking, enrolled, criterion, ratings)
+        return self._tiebreaks[key]
 
 
 def in_force(ranking: Ranking) -> tuple[Criterion, ...]:
@@ -104,7 +130,8 @@ def leading(criteria: Items[Criterion]) -> int:
 
 def compares_totals(criterion: Criterion) -> bool:
     """Whether its values are totals."""
-    return criterion.among is None and not (criterion.first or leaves_out(criterion))
+    is_plain = criterion.among is None and criterion.tiebreak is None
+    return is_plain and not (criterion.first or leaves_out(criterion))
 
 
 def leaves_out(criterion: Criterion) -> bool:
@@ -117,9 +144,14 @@ def by_totals_alone(criteria: Items[Criterion]) -> bool:
     return leading(criteria) == len(criteria)
 
 
+def has_tiebreaks(ranking: Ranking) -> bool:
+    """Whether its criteria need its games."""
+    return any(one.tiebreak is not None for one in ranking.criteria)
+
+
 def value_notations(ranking: Ranking, criteria: Items[Criterion]) -> list[Notation]:
     """The notations of the values of these criteria."""
-    return [WHOLE if one.first else ranking.unities[one.unity_id].notation for one in criteria]
+    return [WHOLE if one.first else notation_of_value(one, ranking.unities[one.unity_id].notation) for one in criteria]
 
 
 def needs_sums(ranking: Ranking) -> bool:
@@ -305,11 +337,16 @@ class _Classifying:
             return [tied]
         group, criterion = self.group, self._criteria[number]
         members = group.order[tied.start : tied.end]
-        for member in members:
-            value = yield from self._value(criterion, CompetitorId(group.competitor_ids[member]), block)
-            self._give(number, member, value)
-        its_value = group.values[number].__getitem__
-        best_first = not criterion.first and self._counted.sort(criterion.unity_id) is Sort.DESC
+        its_value: Callable[[int], Amount]
+        if criterion.tiebreak is None:
+            for member in members:
+                value = yield from self._value(criterion, CompetitorId(group.competitor_ids[member]), block)
+                self._give(number, member, value)
+            its_value = group.values[number].__getitem__
+            best_first = not criterion.first and self._counted.sort(criterion.unity_id) is Sort.DESC
+        else:
+            exact = yield from self._broken(number, criterion, members)
+            its_value, best_first = exact.__getitem__, criterion.tiebreak != "DE"
         ordered = yield from in_order(members, its_value, reverse=best_first)
         parts: list[_Tied] = []
         previous = None
@@ -333,6 +370,19 @@ class _Classifying:
             column[member] = value
 
     # ── Values ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _broken(self, number: int, criterion: Criterion, members: Iterable[int]) -> Steps[dict[int, Amount]]:
+        """The exact values of a tie-break, by member. Those to be shown are set. Raises TooMuchWork."""
+        tiebreaks = yield from self._counted.tiebreaks(criterion)
+        of = {CompetitorId(self.group.competitor_ids[member]): member for member in members}
+        among = tiebreaks.among(of) if criterion.tiebreak == "DE" else {}
+        exact: dict[int, Amount] = {}
+        for competitor_id, member in of.items():
+            broken = among.get(competitor_id) or tiebreaks.of(criterion, competitor_id)
+            exact[member] = 0 if broken is None else broken.value
+            self._give(number, member, shown_value(criterion, broken))
+            yield
+        return exact
 
     def _value(self, criterion: Criterion, competitor_id: CompetitorId, block: _Block | None) -> Steps[int]:
         """A competitor's value of a criterion. Raises TooMuchWork."""

@@ -16,8 +16,8 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.events import Criterion
-from engine.domain.steps import collected
-from engine.domain.terms import CompetitorId, UnityId
+from engine.domain.steps import Steps, collected
+from engine.domain.terms import CompetitorId
 from projections.board.board import Board, Ranking
 from projections.board.classification import (
     Classified,
@@ -33,6 +33,7 @@ from projections.board.competition_sums import CompetitionSums
 from projections.board.order import PLACE_BITS, HeldLines, OrderedLines
 from projections.board.standing import position_after
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
+from projections.board.tiebreaks import Broken, shown_value
 from projections.columns.enrolment import Enrolment, HeldList
 
 CLASSIFIED_SUMS_MAX: Final = 10_000_000
@@ -105,9 +106,12 @@ class ClassifiedLines:
         return self._length
 
     def completed(self, lines: Iterable[Classified]) -> Generator[None, None, list[Classified]]:
-        """The lines with all values that are totals, needed or not, for tables that people compare."""
-        totals = [(n, one.unity_id) for n, one in enumerate(self._criteria) if compares_totals(one)]
-        return collected(self._completed(line, totals) for line in lines)
+        """The lines with all values that are totals or tie-breaks, needed or not, for tables that people compare."""
+        found = []
+        for line in lines:
+            found.append((yield from self._completed(line)))
+            yield
+        return found
 
     def run(self, start: int, stop: int) -> Generator[None, None, list[Classified]]:
         """The lines from offset `start` to before `stop`, fewer if there are no more."""
@@ -127,6 +131,29 @@ class ClassifiedLines:
         levels = self._levels_around(hers, span)
         middle = yield from self._place(hers, competitor_id)
         return (yield from self._run(levels, max(middle - span, 0), middle + span + 1))
+
+    def broken(self, competitor_id: CompetitorId) -> Steps[dict[int, Broken]]:
+        """The values of a competitor's tie-breaks with what they are made of, by the number of the criterion."""
+        found: dict[int, Broken] = {}
+        hers = self._level_of(competitor_id)
+        for number, criterion in enumerate(self._criteria):
+            if criterion.tiebreak is None or hers is None:
+                continue
+            tiebreaks = yield from self._counted.tiebreaks(criterion)
+            if criterion.tiebreak != "DE":
+                broken = tiebreaks.of(criterion, competitor_id)
+            else:
+                broken = tiebreaks.among((yield from self._tied(hers, competitor_id, number))).get(competitor_id)
+            found |= {} if broken is None else {number: broken}
+        return found
+
+    def _tied(self, level: _Level, competitor_id: CompetitorId, number: int) -> Steps[list[CompetitorId]]:
+        """Those who were tied with a competitor when they were compared by a criterion; empty: she was not."""
+        if len(level.competitor_ids) == 1:
+            return []
+        lines = [*(yield from self._group(level))]
+        before = next(line.values for line in lines if line.competitor_id == competitor_id)[:number]
+        return [one.competitor_id for one in lines if one.values[:number] == before and one.values[number] is not None]
 
     def page(
         self, competitor_id: CompetitorId, limit: int
@@ -351,10 +378,14 @@ class ClassifiedLines:
             )
         return group
 
-    def _completed(self, line: Classified, totals: Iterable[tuple[int, UnityId]]) -> Classified:
+    def _completed(self, line: Classified) -> Steps[Classified]:
         values = list(line.values)
-        for number, unity_id in totals:
-            values[number] = self._counted.total(unity_id, line.competitor_id)
+        for number, criterion in enumerate(self._criteria):
+            if compares_totals(criterion):
+                values[number] = self._counted.total(criterion.unity_id, line.competitor_id)
+            elif criterion.tiebreak not in (None, "DE"):
+                tiebreaks = yield from self._counted.tiebreaks(criterion)
+                values[number] = shown_value(criterion, tiebreaks.of(criterion, line.competitor_id))
         return Classified(line.competitor_id, line.position, tuple(values), line.decided_by)
 
     def _single(self, level: _Level) -> Classified:

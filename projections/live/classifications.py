@@ -16,9 +16,18 @@ from msgspec import Struct
 from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, HasBoard, Ranking
-from projections.board.classification import ClassifiedGroup, Counted, by_totals_alone, in_force, leading, needs_sums
+from projections.board.classification import (
+    ClassifiedGroup,
+    Counted,
+    by_totals_alone,
+    has_tiebreaks,
+    in_force,
+    leading,
+    needs_sums,
+)
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition
+from projections.board.games import Games
 from projections.board.order import OrderedLines
 from projections.live.kept import KeptOfRankings
 from projections.live.orders import Orders
@@ -43,9 +52,13 @@ class HeldCounts(Counted):
     """The source of a ranking's values, as it was when this object was created. If it has no `sums` of competitions,
     `give` those of that moment before they are read."""
 
-    def __init__(self, board: Board, ranking_id: RankingId, sums: CompetitionSums | None) -> None:
+    def __init__(
+        self, board: Board, ranking_id: RankingId, sums: CompetitionSums | None, games: Games | None = None
+    ) -> None:
         ranking = board.rankings[ranking_id]
-        super().__init__(board, ranking, sums)
+        super().__init__(board, ranking, sums, games)
+        if has_tiebreaks(ranking):
+            self.competitions = board.competitions.copy()
         self._ranking_id = ranking_id
         self._unities = dict(ranking.unities)  # one whose sort changes is replaced there
         self._noted: dict[tuple[UnityId, CompetitorId], _Noted] = {}
@@ -55,6 +68,9 @@ class HeldCounts(Counted):
 
     def give(self, sums: CompetitionSums) -> None:
         self._given = sums
+
+    def took_place(self) -> None:
+        return None
 
     def note(self, event: Event) -> None:
         """Notes what `event` will change. Call it before it is folded into the board."""
@@ -111,6 +127,7 @@ class Classifications:
         self._orders = orders
         self._sums = sums
         self._known: dict[RankingId, _Known] = {}
+        self._games: dict[RankingId, Games] = {}
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
         self.held: list[HeldCounts] = []
         """The data that running computations read."""
@@ -121,10 +138,14 @@ class Classifications:
             counts.note(recorded.event)
         if recorded.event.relists is not None:
             self._known.clear()
+        if "competition" in recorded.event.touches:
+            for ranking_id in self._games:
+                self._known.pop(ranking_id, None)
 
     def clear(self) -> None:
         """Drops all lines. Call it when the board is replaced."""
         self._known.clear()
+        self._games.clear()
 
     @property
     def size_bytes(self) -> int:
@@ -170,7 +191,12 @@ class Classifications:
     @contextmanager
     def counts(self, ranking_id: RankingId) -> Iterator[HeldCounts]:
         """The source of a ranking's values as they are on entry, until the context is left."""
-        held = HeldCounts(self._owner.board, ranking_id, self._sums.get(ranking_id))
+        games = (
+            self._games.setdefault(ranking_id, Games())
+            if has_tiebreaks(self._owner.board.rankings[ranking_id])
+            else Games()
+        )
+        held = HeldCounts(self._owner.board, ranking_id, self._sums.get(ranking_id), games)
         self.held.append(held)
         try:
             yield held

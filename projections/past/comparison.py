@@ -16,8 +16,8 @@ from engine.domain import events
 from engine.domain.events import Event, Recorded
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board, Ranking, Revisions, count_in, fold, reached_first
-from projections.board.classification import Counted, classified, in_force, needs_sums
+from projections.board.board import Board, CompetitionEvent, Ranking, Revisions, count_in, fold, reached_first
+from projections.board.classification import Counted, classified, has_tiebreaks, in_force, needs_sums
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, WhatCounts
 from projections.board.order import OrderedLines
@@ -182,7 +182,16 @@ class ForeseenCounts(Counted):
         for one in decided:
             if isinstance(one, events.PointsScored) and one.ranking_id == ranking_id:
                 added.count(_UNKNOWN, _ANY_TIME, one)
+        for event in decided:
+            if isinstance(event, events.ScoringDeclared) and event.ranking_id == ranking_id:
+                after = msgspec.structs.replace(after, scorings=event.scorings)
         super().__init__(board, after, added)
+        if has_tiebreaks(after):
+            ahead = Board(competitions=before.competitions.copy())
+            for event in decided:
+                if isinstance(event, CompetitionEvent):
+                    fold(ahead, Revisions(), Recorded(_UNKNOWN, _ANY_TIME, OPERATOR, None, event))
+            self.competitions = ahead.competitions
         self.lacks_sums = needs_sums(after) and not is_followed
         self._before = before
         self._given: CompetitionSums | None = None
@@ -208,6 +217,9 @@ class ForeseenCounts(Counted):
 
     def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         return (self._before if self._given is None else self._given).reached(unity_id, competitor_id)
+
+    def took_place(self) -> Collection[CompetitionId] | None:
+        return self._before.took_place()
 
     def is_voided(self, competition_id: CompetitionId) -> bool:
         return self._will_be_voided.get(competition_id, self._before.is_voided(competition_id))

@@ -41,7 +41,7 @@ from api.web.console import (
 from api.webhooks import addresses, deliverer, message, sending, webhooks
 from engine.database import distribution, migrator
 from engine.database import pool as database
-from engine.domain import notation, presentation, terms
+from engine.domain import notation, presentation, terms, tiebreaking
 from engine.log import quotas
 from engine.process import pace as waiting_pace
 from projections.answers import (
@@ -60,7 +60,7 @@ from projections.answers import explanation as answered_explanation
 from projections.answers import scoring as answered_scoring
 from projections.answers import tables as answered_tables
 from projections.board import board as board_of_fold
-from projections.board import classified_lines
+from projections.board import classified_lines, games
 from projections.live import pool
 from projections.past import folds, mentions, past, searches, series
 from projections.past import leaders as past_leaders
@@ -284,6 +284,13 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("amounts of a table, statuses, words, groups of a scoring", f"{terms.SCORING_TABLE_MAX:,}", "422"),
             ("competitions that `best` or `drop` counts", f"{terms.BEST_MAX:,}", "422"),
             ("pairs of a `drop`", f"{terms.DROPS_MAX}", "422"),
+            ("cuts, medians and limits of a tie-break", f"{terms.CUTS_MAX}", "422"),
+            (
+                "competitions whose dates decide on the edition of tie-breaks",
+                f"{tiebreaking.DATES_LOOKED_AT_MAX:,}",
+                "later ones do not",
+            ),
+            ("competitions that tie-breaks read", f"{games.GAMES_READ_MAX:,}", "503"),
             (
                 "sums of competitions for a classification (twice for a preview)",
                 f"{classified_lines.CLASSIFIED_SUMS_MAX:,}",

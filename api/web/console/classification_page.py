@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from msgspec import json
 
@@ -16,17 +16,20 @@ from api.web.html import Child, Html, element, joined
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.ids import parse_id
-from engine.domain.terms import BEST_MAX, CRITERIA_MAX
-from projections.answers.criteria import drop_of, drop_text
+from engine.domain.terms import BEST_MAX, CRITERIA_MAX, TiebreakEdition
+from projections.answers.criteria import drop_of, drop_text, named_tiebreak, tiebreak_name
 from projections.answers.view import View
 
 CRITERIA_NAME: Final = "criteria"
 FREE_CRITERIA: Final = 4
 """Empty lines below the declared criteria."""
-_PARTS: Final = ("unity", "drop", "best", "among", "first")
+_PARTS: Final = ("unity", "drop", "best", "among", "first", "tiebreak", "pairing", "edition")
 _BEST: Final = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
+_IN_NAMES: Final = ("cut", "median", "limit")
 _COMPARED: Final = (Option("", "totals"), Option("first", "who reached it first"))
 _AMONG: Final = (Option("", "everybody"), Option("tied", "those who are tied"))
+_PAIRING: Final = (Option("", "Swiss"), Option("predetermined", "predetermined"))
+_EDITION: Final = (Option("", "by date"), *[Option(one, one) for one in get_args(TiebreakEdition)])
 
 
 async def declaration(view: View, ids: PathIds) -> Beginning:
@@ -46,6 +49,9 @@ def _texts(number: int, criterion: Criterion) -> dict[str, str]:
         _name(number, "best"): "" if criterion.best is None else str(criterion.best),
         _name(number, "among"): criterion.among or "",
         _name(number, "first"): "first" if criterion.first else "",
+        _name(number, "tiebreak"): tiebreak_name(criterion) if criterion.tiebreak else "",
+        _name(number, "pairing"): criterion.pairing or "",
+        _name(number, "edition"): criterion.edition or "",
     }
 
 
@@ -82,6 +88,11 @@ def criteria_form(sent: Form) -> Form:
             drop = ()
         criterion: dict[str, Any] = {"unity": int(unity) if parse_id(unity) else unity}
         criterion |= {"first": True} if sent[_name(number, "first")] else {}
+        criterion |= {part: sent[_name(number, part)] for part in ("pairing", "edition") if sent[_name(number, part)]}
+        if name := sent[_name(number, "tiebreak")]:
+            if (tiebreak := named_tiebreak(name)) is None:
+                faults.append(Fault(_name(number, "tiebreak"), "must be the name of a tie-break, such as BH/C1"))
+            criterion |= tiebreak or {}
         criterion |= ({"best": int(best)} if best else {}) | ({"drop": drop} if drop else {})
         criteria.append(criterion | ({"among": among} if among else {}))
     if faults:
@@ -102,9 +113,12 @@ def classification_page(
         ("Discards", "entry"),
         ("Best", "entry"),
         ("Compared among", "chosen"),
+        ("Tie-break", "entry"),
+        ("Rounds", "chosen"),
+        ("Edition", "chosen"),
     ]
     rows = [_line(number, beginning.options["unity"], filling) for number in range(count)]
-    shown = [_name(number, part) for number in range(count) for part in _PARTS]
+    shown = [_name(number, part) for number in range(count) for part in (*_PARTS, *_IN_NAMES)]
     shown += [f"{CRITERIA_NAME}[{number}]" for number in range(count)]
     return console_page(
         viewer,
@@ -114,7 +128,8 @@ def classification_page(
             "p",
             "The table is in the order of the first criterion. The next criterion separates those tied. Discards: 4:1, "
             "8:2 leaves out the worst result from four results on, and the two worst from eight on. Best: the number "
-            "of best results of each that count; empty: all. Without a criterion, the main unity alone counts.",
+            "of best results of each that count; empty: all. Tie-break: by who met whom, such as BH/C1 or SB of "
+            "FIDE's regulations. Without a criterion, the main unity alone counts.",
             class_="about",
         ),
         complaint(filling, shown),
@@ -127,6 +142,7 @@ def classification_page(
 def _line(number: int, unities: Items[Option], filling: Filling) -> list[Child]:
     drop = _input(number, "drop", "Discards", filling)
     best = _input(number, "best", "Best results", filling, inputmode="numeric")
+    tiebreak = _input(number, "tiebreak", "Tie-break", filling)
     return [
         number + 1,
         joined((_select(number, "unity", "Unity", unities, filling), _fault(number, "unity", filling))),
@@ -134,6 +150,9 @@ def _line(number: int, unities: Items[Option], filling: Filling) -> list[Child]:
         joined((drop, _fault(number, "drop", filling))),
         joined((best, _fault(number, "best", filling))),
         joined((_select(number, "among", "Compared among", _AMONG, filling), _fault(number, "among", filling))),
+        joined((tiebreak, _fault(number, "tiebreak", filling))),
+        joined((_select(number, "pairing", "Rounds", _PAIRING, filling), _fault(number, "pairing", filling))),
+        joined((_select(number, "edition", "Edition", _EDITION, filling), _fault(number, "edition", filling))),
     ]
 
 
@@ -154,9 +173,10 @@ def _fault(number: int, part: str, filling: Filling) -> Html | None:
 
 
 def _wrong(number: int, part: str, filling: Filling) -> list[str]:
-    """The fault of a part of a criterion; a fault of the whole criterion is shown next to its unity."""
-    whole = filling.about(f"{CRITERIA_NAME}[{number}]") if part == "unity" else []
-    return filling.about(_name(number, part)) + whole
+    """The fault of a part of a criterion; one of the whole criterion is shown next to its unity, and one of cuts next
+    to the name of the tie-break, which says them."""
+    more = {"unity": [f"{CRITERIA_NAME}[{number}]"], "tiebreak": [_name(number, one) for one in _IN_NAMES]}
+    return [one for field in (_name(number, part), *more.get(part, ())) for one in filling.about(field)]
 
 
 def _attributes(number: int, part: str, label: str, filling: Filling) -> Mapping[str, str | None]:

@@ -64,13 +64,19 @@ class Criterion(Struct, frozen=True, omit_defaults=True):
     """One criterion of a classification: the totals of a unity. `best`: only this many competitions count, the best
     ones. `drop`: ((4, 1), (8, 2)): from four competitions on without the worst, from eight without the two worst.
     `among`: only what the tied got among themselves counts. `first`: the competitor who reached their total first
-    is ahead."""
+    is ahead. `tiebreak`: not totals, but who met whom, by a tie-break of FIDE's regulations."""
 
     unity: int
     best: int | None = None
     among: Literal["tied"] | None = None
     first: bool = False
     drop: tuple[tuple[int, int], ...] = ()
+    tiebreak: str | None = None
+    cut: int = 0
+    median: int = 0
+    limit: int = 0
+    edition: str | None = None
+    pairing: Literal["swiss", "predetermined"] | None = None
 
 
 # ── Which lines, and when ───────────────────────────────────────────────────────────────────────────────
@@ -463,9 +469,33 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     took_place: datetime
 
 
+class TiebreakPart(Struct, frozen=True, kw_only=True):
+    """What a round adds to a tie-break: `amount` divided by `games`. `left_out`: why it does not count."""
+
+    round: int
+    kind: str
+    opponent_id: int | None
+    amount: int
+    games: int
+    dummy: bool
+    score: int | None
+    points: int | None
+    left_out: str | None
+
+
+class TiebreakValue(Struct, frozen=True, kw_only=True):
+    """A value of the criterion with this number, from 0: the sum of the parts that count, divided by `divisor`."""
+
+    criterion: int
+    value: int
+    divisor: int
+    parts: tuple[TiebreakPart, ...]
+
+
 class Neighbours(Struct, frozen=True, kw_only=True):
     criteria: tuple[Criterion, ...]
     standings: tuple[ClassificationLine, ...] | None
+    tiebreaks: tuple[TiebreakValue, ...] | UnsetType = UNSET
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
