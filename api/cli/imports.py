@@ -87,12 +87,14 @@ async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any]], *, json:
     if kind.left_out:
         printing.say(f"left out: {', '.join(map(repr, kind.left_out))}")
     if json:
-        counted = {kind.done: imported.made, f"already_{kind.done}": imported.already, "ids": imported.ids}
+        counted: dict[str, object] = {kind.done: imported.made, "corrected": imported.corrected}
+        counted |= {f"already_{kind.done}": imported.already, "ids": imported.ids}
         printing.json({"name": imported.name, **counted} if kind.named else counted)
-    elif imported.made or not imported.already:
+    elif imported.made or imported.corrected or not imported.already:
+        corrected = f", {imported.corrected} corrected" if imported.corrected else ""
         already = f"; {imported.already} in the file already were" if imported.already else ""
-        printing.say(f"{printing.count(imported.made, kind.what)} {kind.done}{already}")
-        if imported.name is not None:
+        printing.say(f"{printing.count(imported.made, kind.what)} {kind.done}{corrected}{already}")
+        if imported.made and imported.name is not None:
             printing.say(f"to take this import back: tallybook import undo {slug} {imported.name}")
     else:
         printing.say(f"nothing to do: all {imported.already} {kind.what}s in the file are already {kind.done}")

@@ -212,8 +212,8 @@ _TREE: Final = (
         """
         Register the competitors of a .csv or .ndjson FILE, in the order of the file.
 
-        Columns: name, then optionally tags (separated by |), color and parent (a name or an id). CSV has commas or
-        semicolons. If any line is wrong, the command names every wrong line and registers nobody.
+        Columns: name, then optionally tags (separated by |), color, parent (a name, id or key) and key. CSV has commas
+        or semicolons. If any line is wrong, the command names every wrong line and registers nobody.
 
         If Ctrl-C, a kill or a lost database interrupts the import, competitors already registered stay. Run the same
         command again: it registers only the rest.
@@ -221,7 +221,8 @@ _TREE: Final = (
         A line is done if an import into this tournament, of this file or another, registered a competitor with the same
         name, tags, color and parent, as often as the file has it. So you can add and correct lines, and import the file
         again. A line changed after its registration registers a new competitor, and the competitor of the old line
-        stays. To register a namesake with the same tags, color and parent, use `tallybook competitor add`.
+        stays. To register a namesake with the same tags, color and parent, use `tallybook competitor add`. A line with
+        a key corrects the competitor that has it, in all that differs, but for empty fields.
         """,
     ),
     Entry(
@@ -327,7 +328,7 @@ _TREE: Final = (
         that it gives in RANKING.
 
         Columns: date (in the tournament's time zone; such as 2026-08-01 15:30 or 01/08/2026), participants (names or
-        ids, separated by |) and score; then optionally group, round (a number or a name), scale, location,
+        ids, separated by |) and score; then optionally key, group, round (a number or a name), scale, location,
         and unities of the ranking by id or name, with the points of each participant, separated by |.
 
         A score of two numbers, such as 2:1 or ½:½, gives points in the main unity (3 for a win, 1 for a draw, 0 for a
@@ -341,7 +342,8 @@ _TREE: Final = (
         A line is done if an import into this ranking added a competition of the same group and round at the same time,
         as typed, between the same participants, as often as the file has it, and that import was not undone. If its
         location, score or points differ now, it is refused: undo that import first, or correct that competition and
-        leave the line out. So is a match that looks like another one of the same two within two days.
+        leave the line out. So is a match that looks like another one of the same two within two days. A line with
+        a key is found by that alone, and corrects the date, place and score of the competition that has it.
 
         The command prints the name of the import, for `tallybook import undo`.
         """,

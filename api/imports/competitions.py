@@ -7,19 +7,22 @@ whose score or points have changed since does not become another competition, wh
 and the message says what to do instead. So is a match whose date was corrected: a line that looks like a match that no
 line of the file has made.
 
+A line with a key of its own is found by that alone, and corrects the competition that has the key: what differs and is
+not empty, without its participants. Corrections are no part of the import that can be undone.
+
 A line without a score is a fixture: a competition without a result. If a later file has its score, the result is a
 request of its own.
 """
 
 from collections.abc import Sequence as Items
-from datetime import timedelta
-from typing import Final
+from datetime import timedelta, tzinfo
+from typing import Any, Final
 
 import msgspec
 
 from api.desk.fingerprints import fingerprint
 from api.imports.dates import DateOrder, order_of, year_first
-from api.imports.kinds import FileKind, FileLine, Print
+from api.imports.kinds import CORRECTION, FileKind, FileLine, Print
 from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow
 from api.imports.rows import FileRows, parted, taken
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
@@ -28,7 +31,7 @@ from engine.domain.events import Event, Points, Recorded
 from engine.domain.faults import unacceptable
 from engine.domain.names import name_key
 from engine.domain.steps import Steps
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId
 from projections.board.board import Board, Competition
 
 IMPORT_COMPETITIONS_MAX: Final = 100_000
@@ -37,6 +40,10 @@ _NEAR: Final = (
     "competition {} of the same two took place on {}, and no line of this file is it; if it is this match, correct its "
     "date and leave this line out, or give both a key; if it is another one, give this line a group, a round or a key "
     "of its own"
+)
+_OTHERS: Final = (
+    "competition {} has the key {!r} and other participants, or in another order; correct them first, or give this "
+    "line another key"
 )
 _COMPETITION, _RESULT, _POINTS = range(3)
 """The requests of a line: the result is one of its own if an earlier import has added the fixture."""
@@ -53,22 +60,28 @@ class CompetitionLine(FileLine):
 
     @property
     def alike(self) -> tuple[object, ...]:
+        if self.played.key is not None:
+            return (self.played.key,)
         return self.played.typed_at, self.played.group_id, self.played.round, self.played.participants
 
     def set_prints(self, occurrence: int) -> None:
         self._occurrence = occurrence
         played, (generation, of_result, of_points) = self.played, self._generations
-        same = {
-            "started_at": played.typed_at.isoformat(),
-            "group": str(played.group_id),
-            "round": f"{played.round} {name_key(played.round_name)}",
-            "participants": ",".join(map(str, played.participants)),
-            "occurrence": str(occurrence),
-            "generation": str(generation),
-        }
+        same = (
+            {"key": played.key, "generation": str(generation)}
+            if played.key is not None
+            else {
+                "started_at": played.typed_at.isoformat(),
+                "group": str(played.group_id),
+                "round": f"{played.round} {name_key(played.round_name)}",
+                "participants": ",".join(map(str, played.participants)),
+                "occurrence": str(occurrence),
+                "generation": str(generation),
+            }
+        )
         result = {"result": msgspec.json.encode(played.result).decode()}
         texts = {"location": name_key(played.location), "scale": name_key(played.scale)}
-        added = texts | ({"result": "null"} if self._was_fixture else result)
+        added = {} if played.key is not None else texts | ({"result": "null"} if self._was_fixture else result)
         points = same | {"ranking": str(self._ranking_id), "points generation": str(of_points)}
         deltas = {"deltas": ";".join(f"{d.competitor_id},{d.unity_id},{d.amount}" for d in played.columns)}
         self.prints = (
@@ -84,15 +97,34 @@ class CompetitionLine(FileLine):
     def continue_after(self, event: Event) -> None:
         said = event.said_result
         is_fixture = event.made_competition is not None and said is not None and said.result is None
-        if is_fixture and self.played.result is not None:
+        if is_fixture and self.played.result is not None and self.played.key is None:
             self._was_fixture = True
             self.left.insert(_RESULT, _RESULT)
             self.set_prints(self._occurrence)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether an earlier line has its key."""
+        return self.played.key is not None and self._occurrence > 1
+
+    def find(self, competition_id: CompetitionId, one: Competition, zone: tzinfo) -> None:
+        """Takes the competition for that of the line, and corrects it. Raises Unacceptable."""
+        self.id, played = competition_id, self.played
+        if _COMPETITION in self.left:
+            self.left.remove(_COMPETITION)
+        if not _same_participants(one, played):
+            raise unacceptable([Fault("participants", _OTHERS.format(competition_id, played.key))])
+        if one.voided_at is None and (changes := _changes(one, played, zone)):
+            said = {"key": str(played.key), "changes": repr(changes), "of": str(one.revised)}
+            command = ChangeCompetition(competition_id=competition_id, **changes)
+            self.correct(command, fingerprint("IMPORT", "correction", said))
 
     def command(self, step: int) -> AddCompetition | ChangeCompetition | AddPoints:
         played, competition_id = self.played, CompetitionId(self.id)
         if step == _POINTS:
             return AddPoints(ranking_id=self._ranking_id, deltas=played.deltas, competition_id=competition_id)
+        if step == CORRECTION and isinstance(self.correction, ChangeCompetition):
+            return self.correction
         if step == _RESULT:
             return ChangeCompetition(competition_id=competition_id, result=played.result, winner_id=played.winner_id)
         return AddCompetition(
@@ -106,7 +138,38 @@ class CompetitionLine(FileLine):
             scale=played.scale,
             round=played.round,
             round_name=played.round_name,
+            key=played.key,
         )
+
+
+def _same_participants(one: Competition, played: Played) -> bool:
+    """Where they are two, a score follows their order."""
+    if len(one.participants) <= SCORE_PARTICIPANTS_MAX:
+        return one.participants == played.participants
+    return {*one.participants} == {*played.participants}
+
+
+def _changes(one: Competition, played: Played, zone: tzinfo) -> dict[str, Any]:
+    """What the line says, and the competition lacks."""
+    same_day = played.is_day and played.started_at.astimezone(zone).date() == one.started_at.astimezone(zone).date()
+    said: dict[str, tuple[Any, object]] = {
+        "started_at": (played.started_at, one.started_at),
+        "location": (played.location, one.location),
+        "result": (played.result, one.result),
+        "group_id": (played.group_id, one.group_id),
+        "scale": (played.scale, one.scale),
+        "round": (played.round, one.round),
+        "round_name": (played.round_name, one.round_name),
+        "key": (played.key, one.key),
+    }
+    silent = {"started_at"} if same_day else set[str]()
+    silent |= set() if played.has_group else {"group_id"}
+    changes = {
+        name: typed for name, (typed, known) in said.items() if typed not in (None, "", known) and name not in silent
+    }
+    if "result" in changes or (played.result is not None and played.winner_id != one.winner_id):
+        changes |= {"result": played.result, "winner_id": played.winner_id}
+    return changes
 
 
 def _is_near(one: Played | Competition, other: Played) -> bool:
@@ -133,8 +196,8 @@ def read_competitions(
     own, _ = parted(columns, NEEDED + OPTIONAL)
     if len(set(own)) < len(own) or not {*NEEDED} <= {*own}:
         raise Unreadable(
-            "The first line must name the columns, each once: date, participants and score, then any of group, "
-            "round, scale, location, and unities of the ranking."
+            "The first line must name the columns, each once: date, participants and score, then any of key, "
+            "group, round, scale, location, and unities of the ranking."
         )
     rows = taken(file.rows, lines_max, dict[str, str])
     order = dates or order_of(row.fields["date"].strip() for row in rows)
@@ -187,13 +250,29 @@ class Competitions(FileKind[CompetitionLine]):
             yield
 
     def resolve(self, line: CompetitionLine, board: Board) -> None:
-        """Refuses a match that was probably added with another date, and the score of a fixture that has a result by
-        now."""
-        if _COMPETITION in line.left:
+        """Finds the competition of a line with a key. Refuses a match that was probably added with another date, and
+        the score of a fixture that has a result by now."""
+        if line.is_repeated:
+            raise unacceptable([Fault("key", "an earlier line has this key")])
+        if line.played.key is not None and (found := self._found(line, board)) is not None:
+            line.find(found, board.competitions[found], self.reader.zone)
+        elif _COMPETITION in line.left:
             self._refuse_near(line.played)
-        if _RESULT in line.left and board.competitions[CompetitionId(line.id)].result is not None:
+        elif _RESULT in line.left and board.competitions[CompetitionId(line.id)].result is not None:
             why = f"competition {line.id} got a result by hand; leave this line out, or take that result back first"
             raise Unacceptable("This line cannot be imported.", [Fault("score", why)])
+
+    def _found(self, line: CompetitionLine, board: Board) -> CompetitionId | None:
+        """The competition of a line with a key: the one that has it; or the one that the line has made; or one of the
+        same time without a key, unless the line gives points, which that one may have already."""
+        played, zone = line.played, self.reader.zone
+        found = board.competitions.by_key(str(played.key))
+        if found is not None or _COMPETITION not in line.left:
+            return found or CompetitionId(line.id)
+        near = self._others.get(frozenset(played.participants), ()) if not played.deltas else ()
+        same = [of for of, one in near if one.key is None and _is_near(one, played) and _same_participants(one, played)]
+        same = [of for of in same if "started_at" not in _changes(board.competitions[of], played, zone)]
+        return same[0] if len(same) == 1 else None
 
     def _refuse_near(self, played: Played) -> None:
         """Refuses a match, the only one of the file on its days, if others have added one of the same two there."""
@@ -201,7 +280,7 @@ class Competitions(FileKind[CompetitionLine]):
         if len([one for one in self._matches.get(pair, ()) if _is_near(one, played)]) > 1:
             return
         for competition_id, one in self._others.get(pair, ()):
-            if _is_near(one, played):
+            if _is_near(one, played) and (one.key is None or played.key is None):
                 took_place = f"{one.started_at.astimezone(self.reader.zone):%Y-%m-%d %H:%M}".removesuffix(" 00:00")
                 raise unacceptable([Fault("date", _NEAR.format(competition_id, took_place))])
 

@@ -1,28 +1,32 @@
 """Competitors from files: what a row says of one, and how it is known again.
 
-The columns of CSV are `name`, the first one, and optionally `tags` (separated by `|`), `color` and `parent`. NDJSON has
-the same names; there, `tags` may also be an array. A parent is the name or id of a competitor of the tournament or of
-an earlier line. Ids that lines of this file have received are no reason to refuse a number that is a name: otherwise an
-interrupted import could not continue.
+The columns of CSV are `name`, the first one, and optionally `tags` (separated by `|`), `color`, `parent` and `key`.
+NDJSON has the same names; there, `tags` may also be an array. A parent is the name, id or key of a competitor of the
+tournament or of an earlier line. Ids that lines of this file have received are no reason to refuse a number that is a
+name: otherwise an interrupted import could not continue.
+
+A line with a key is found by that alone, and corrects the competitor that has the key: what differs and is not empty.
+If none has it, but one competitor without a key has its name, that one gets the key.
 """
 
 import hmac
 from collections.abc import Sequence as Items
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from api.desk.fingerprints import fingerprint
 from api.imports.kinds import CORRECT_OR_LEAVE_OUT, FileKind, FileLine, Print
 from api.imports.rows import FileRow, FileRows, only, parted, taken
-from api.interface.names import meant, typed
-from engine.domain.commands import RegisterCompetitor
+from api.interface.names import IDS_LISTED_MAX, meant, typed
+from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Fault, Unacceptable, Unreadable
+from engine.domain.faults import unacceptable
 from engine.domain.names import name_key
 from engine.domain.steps import Steps
 from engine.domain.terms import OPERATION_BYTES, CompetitorId
-from projections.board.board import Board
+from projections.board.board import Board, Competitor
 
 IMPORT_COMPETITORS_MAX: Final = 1_000_000
 
@@ -34,6 +38,7 @@ class CompetitorFields(Struct, frozen=True, forbid_unknown_fields=True):
     tags: str | list[str] = ""
     color: str = ""
     parent: str | int = ""
+    key: str | int = ""
 
 
 class CompetitorLine(FileLine):
@@ -48,6 +53,8 @@ class CompetitorLine(FileLine):
         self.tags = tuple([tag.strip() for tag in tags if tag.strip()])
         self.color = row.fields.color.strip()
         self.parent_text = str(row.fields.parent).strip()
+        self.key = name_key(str(row.fields.key)) or None
+        self.occurrence = 1
         self._secret = secret
         super().__init__(row.number)
 
@@ -55,28 +62,58 @@ class CompetitorLine(FileLine):
         return str(self.id) if self.is_done else f"on line {self.number}"
 
     @property
-    def alike(self) -> tuple[str, tuple[str, ...], str, str]:
+    def alike(self) -> tuple[object, ...]:
         """Whether accents are composed makes no difference."""
+        if self.key is not None:
+            return (self.key,)
         return name_key(self.name), tuple(map(name_key, self.tags)), self.color, name_key(self.parent_text)
 
     def set_prints(self, occurrence: int) -> None:
         """They must never change, or every competitor would be registered again. They stay when the competitor is
         erased, so without the tournament's secret, nobody can find out by them whether a name is right."""
-        name, tags, color, parent = self.alike
-        form = {"name": name, "color": color, "parent": parent}
-        form |= {"occurrence": str(occurrence), **{f"tag {n}": tag for n, tag in enumerate(tags)}}
-        said = fingerprint("IMPORT", "competitor", form)
-        said = said[:OPERATION_BYTES] + hmac.digest(self._secret, said, sha256)[OPERATION_BYTES:]
+        self.occurrence = occurrence
+        form = {"name": name_key(self.name), "color": self.color, "parent": name_key(self.parent_text)}
+        form |= {"occurrence": str(occurrence), **{f"tag {n}": name_key(tag) for n, tag in enumerate(self.tags)}}
+        said = self._said(form if self.key is None else {"key": self.key})
         self.prints = (Print(said, said),)
 
-    def command(self, step: int) -> RegisterCompetitor:
-        parent = self.parent
+    def _said(self, form: dict[str, str]) -> bytes:
+        said = fingerprint("IMPORT", "competitor", form)
+        return said[:OPERATION_BYTES] + hmac.digest(self._secret, said, sha256)[OPERATION_BYTES:]
+
+    @property
+    def parent_id(self) -> CompetitorId | None:
+        return CompetitorId(self.parent.id) if isinstance(self.parent, CompetitorLine) else self.parent
+
+    def find(self, competitor_id: CompetitorId, found: Competitor) -> None:
+        """Takes the competitor for that of the line, and corrects it."""
+        self.id = competitor_id
+        if self.left:
+            self.left.remove(0)
+        said = {
+            "name": (self.name, found.name),
+            "tags": (self.tags, found.tags),
+            "color": (self.color, found.color),
+            "parent_id": (self.parent_id, found.parent_id),
+            "key": (self.key, found.key),
+        }
+        changes: dict[str, Any] = {name: typed for name, (typed, known) in said.items() if typed and typed != known}
+        if changes and found.erased is None:
+            command = ChangeCompetitor(competitor_id=competitor_id, **changes)
+            self.correct(
+                command, self._said({"key": str(self.key), "changes": repr(changes), "of": str(found.revised)})
+            )
+
+    def command(self, step: int) -> RegisterCompetitor | ChangeCompetitor:
+        if isinstance(self.correction, ChangeCompetitor):
+            return self.correction
         return RegisterCompetitor(
             competitor_id=CompetitorId(self.id),
             name=self.name,
             tags=self.tags,
             color=self.color or None,
-            parent_id=CompetitorId(parent.id) if isinstance(parent, CompetitorLine) else parent,
+            parent_id=self.parent_id,
+            key=self.key,
         )
 
 
@@ -87,7 +124,7 @@ def read_competitors(
     known = CompetitorFields.__struct_fields__
     own, others = parted(("name",) if file.columns is None else file.columns, known)
     if own[:1] != ["name"] or len(set(own)) < len(own):
-        raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
+        raise Unreadable("The first line must name the columns: name, then any of tags, color, parent, key.")
     if others and not leave_out:
         raise Unreadable(f"Competitors have no {', '.join(map(repr, others))}. {CORRECT_OR_LEAVE_OUT}")
     rows = only(known, file.rows) if leave_out else file.rows
@@ -97,6 +134,7 @@ def read_competitors(
 class Competitors(FileKind[CompetitorLine]):
     what = "competitor"
     done = "registered"
+    steps = 2
 
     def __init__(self, rows: Items[FileRow[CompetitorFields]], left_out: Items[str] = ()) -> None:
         super().__init__(rows)
@@ -106,6 +144,7 @@ class Competitors(FileKind[CompetitorLine]):
         self._of_file: dict[int, CompetitorLine] = {}
         self._named: dict[str, list[CompetitorLine | CompetitorId]] = {}
         self._later: dict[str, list[CompetitorLine]] = {}
+        self._keyed: dict[str, CompetitorLine] = {}
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
         self._secret = secret
@@ -135,13 +174,37 @@ class Competitors(FileKind[CompetitorLine]):
             line.is_namesake = name_key(line.name) in self._named or name_key(line.name) in self._later
 
     def resolve(self, line: CompetitorLine, board: Board) -> None:
-        if line.parent_text and not line.is_done:
+        if line.key is not None and line.occurrence > 1:
+            raise unacceptable([Fault("key", "an earlier line has this key")])
+        if line.parent_text and (line.key is not None or not line.is_done):
             line.parent = self._parent(line.parent_text, board)
             line.needs = line.parent if isinstance(line.parent, FileLine) else None
+        if line.key is not None:
+            self._keyed[line.key] = line
+            if (found := self._found(line, board)) is not None:
+                line.find(found, board.competitors[found])
         self._named.setdefault(name_key(line.name), []).append(line)
+
+    def _found(self, line: CompetitorLine, board: Board) -> CompetitorId | None:
+        """The competitor of a line with a key: the one that has it; or the one that the line has registered; or the one
+        without a key that has its name. Raises Unacceptable if several have."""
+        found = board.competitors.by_key(str(line.key))
+        if found is not None or line.is_done:
+            return found or CompetitorId(line.id)
+        named = [one for one in self._named.get(name_key(line.name), ()) if not isinstance(one, CompetitorLine)]
+        named = [one for one in named if board.competitors[one].key is None]
+        if len(named) > 1:
+            why = f"{len(named)} competitors have this name and no key; give one of them this key: "
+            raise unacceptable([Fault("name", why + ", ".join(map(str, named[:IDS_LISTED_MAX])))])
+        return named[0] if named else None
 
     def _parent(self, text: str, board: Board) -> CompetitorLine | CompetitorId:
         said = typed(text)
+        if said.key is not None:
+            keyed = self._keyed.get(said.key) or board.competitors.by_key(said.key)
+            if keyed is None:
+                raise unacceptable([Fault("parent", f"{text!r}: no competitor has this key")])
+            return keyed
         named = self._named.get(said.name or "") or self._later.get(said.name or "", [])
         own = None if said.id is None else board.competitors.get(CompetitorId(said.id))
         if own is not None and (own.number > self._others_max or (named and said.id in self._of_file)):

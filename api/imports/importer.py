@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from api.desk.case import Receipt
 from api.desk.desk import Desk
-from api.imports.kinds import FileKind, FileLine
+from api.imports.kinds import CORRECTION, FileKind, FileLine
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Recorded
 from engine.domain.judging import decide
@@ -73,12 +73,14 @@ class BrokenOff(TallybookError):
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """The outcome of an import: how many lines it `made`, how many were there `already`, and the `ids` of all, in the
-    order of the file. If two imports run at once, a line was made by the one that recorded its last event. `name`: of
-    this import, or of the one that did all of it before; None: several did, or such imports have no names."""
+    """The outcome of an import: how many lines it `made`, how many `corrected` what there was, how many were there
+    `already`, and the `ids` of all, in the order of the file. If two imports run at once, a line was made by the one
+    that recorded its last event. `name`: of this import, or of the one that did all of it before; None: several did, or
+    such imports have no names, or it only corrected."""
 
     name: str | None
     made: int
+    corrected: int
     already: int
     ids: list[int]
 
@@ -156,7 +158,7 @@ class Importer(Generic[_Line]):
         self.kind: Final = kind
         self.lines: list[_Line] = []
         self._desk, self._live, self._stop = desk, live, stop
-        self._done = self._made = 0  # lines: in all, and by this import
+        self._done = self._made = self._corrected = 0  # lines: in all, and by this import
         self._recorded = 0  # requests by this import
         self._name = ""
         self._earlier: set[str] = set()  # the names of the imports that made the lines that are done
@@ -203,7 +205,8 @@ class Importer(Generic[_Line]):
         return Imported(
             name=self._name if self._made and self.kind.named else earlier,
             made=self._made,
-            already=len(self.lines) - self._made,
+            corrected=self._corrected,
+            already=len(self.lines) - self._made - self._corrected,
             ids=[line.id for line in self.lines],
         )
 
@@ -259,7 +262,7 @@ class Importer(Generic[_Line]):
         latest: dict[_Line, KeyedEvent] = {}
         passed: dict[_Line, KeyedEvent] = {}
         """Made by an import that was undone: the line is one generation further."""
-        pending: Items[_Line] = self.lines
+        pending: Items[_Line] = [line for line in self.lines if step < len(line.prints)]
         while pending:
             further: list[_Line] = []
             for chunk in chunks(pending, reading.IDEMPOTENCY_KEYS_MAX):
@@ -308,7 +311,7 @@ class Importer(Generic[_Line]):
         """Lines that are done are not judged again: what they made may have changed since. Raises Unacceptable with the
         faults of all."""
         _, faults = yield from judged(self.kind, self._live.board, self.lines, others_max)
-        self._done = sum(line.is_done for line in self.lines)
+        self._done = sum(line.is_done for line in self.lines)  # some have turned out to correct something
         self._refuse_if_any(faults)
 
     # ── Submitted ───────────────────────────────────────────────────────────────────────────────────────
@@ -316,6 +319,7 @@ class Importer(Generic[_Line]):
     async def _submit(self, lines: Items[_Line], step: int, actor: ActorId) -> None:
         """Submits a request of each of the lines. Raises the first failure, when all are settled."""
         failures: list[TallybookError] = []
+        correcting = {line for line in lines if line.only_corrects}
         requests = [self._request(line, step, actor) for line in lines]
         for line, outcome in zip(lines, await asyncio.gather(*requests, return_exceptions=True), strict=True):
             try:
@@ -325,13 +329,14 @@ class Importer(Generic[_Line]):
             else:
                 self._note(line, step, event)
                 self._recorded += by_us
-                self._made += by_us and line.is_done
+                self._corrected += by_us and line in correcting
+                self._made += by_us and line.is_done and line not in correcting
         if failures:
             raise failures[0]
 
     def _request(self, line: _Line, step: int, actor: ActorId) -> Awaitable[Receipt]:
         key, said = line.prints[step].key, line.prints[step].fingerprint
-        if self.kind.named:
+        if self.kind.named and (step != CORRECTION or line.correction is None):
             said = import_runs.fingerprint_of(said, self._name)
         return self._desk.submit(self._live, line.command(step), actor=actor, idempotency_key=key, fingerprint=said)
 

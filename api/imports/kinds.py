@@ -13,6 +13,9 @@ from engine.domain.events import Event, Recorded
 from engine.domain.steps import Steps
 from projections.board.board import Board
 
+CORRECTION: Final = 1
+"""The request of a line that corrects what has its key. It is not part of an import that can be undone."""
+
 
 class Print(Struct, frozen=True):
     """What a request is known by: `said`, from which its key is made, and its `fingerprint`. 32 bytes each."""
@@ -31,6 +34,8 @@ class FileLine(ABC):
     requests."""
 
     id: int = 0
+    correction: Command | None = None
+    """The request of the step CORRECTION: it changes what there is already."""
     needs: "FileLine | None" = None
     prints: tuple[Print, ...]
 
@@ -46,6 +51,16 @@ class FileLine(ABC):
     @property
     def is_done(self) -> bool:
         return not self.left
+
+    @property
+    def only_corrects(self) -> bool:
+        return self.correction is not None and self.left == [CORRECTION]
+
+    def correct(self, command: Command, said: bytes) -> None:
+        """Has the line change what there is already. `said`: what the change is known by."""
+        self.correction = command
+        self.left.insert(0, CORRECTION)
+        self.prints = (self.prints[0], Print(said, said), *self.prints[CORRECTION + 1 :])
 
     @abstractmethod
     def set_prints(self, occurrence: int) -> None:

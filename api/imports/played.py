@@ -1,8 +1,9 @@
 """Competitions that were played: what the rows of a file say of them.
 
-The columns `date`, `participants` and `score` are needed; `group`, `round` (a number or a name), `scale` and `location`
-are optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by
-`|`. So do values for each participant, in the same order: points, and with more than two participants performances.
+The columns `date`, `participants` and `score` are needed; `key`, `group`, `round` (a number or a name), `scale` and
+`location` are optional; each other column is a unity of the ranking, by id or name. Participants stand in one field,
+separated by `|`. So do values for each participant, in the same order: points, and with more than two participants
+performances.
 
 What a score gives, the scorings of the ranking say. A column overrides it: its points are given alongside, less those
 of the scoring. An empty score is that of a fixture.
@@ -21,12 +22,13 @@ from msgspec.structs import replace
 from api.imports.dates import is_date_of_score, is_time_of_score
 from api.imports.kinds import CORRECT_OR_LEAVE_OUT
 from api.imports.rows import FileRow, parted
-from api.interface.fields import FieldMisread, begin_of_time, misread
+from api.interface.fields import DAY_CHARACTERS, FieldMisread, begin_of_time, misread
 from api.interface.names import Names
 from engine.domain.awards import Award, Scoring
 from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.events import Delta, Result
 from engine.domain.faults import refuse_if_any, unacceptable
+from engine.domain.names import name_key
 from engine.domain.notation import Notation
 from engine.domain.scoring import NotRead, ScoredAmounts, choose, read, wanted
 from engine.domain.steps import Steps, collected
@@ -45,7 +47,7 @@ from projections.answers.zones import zone_of
 from projections.board.board import Board
 
 NEEDED: Final = ("date", "participants", "score")
-OPTIONAL: Final = ("group", "round", "scale", "location")
+OPTIONAL: Final = ("key", "group", "round", "scale", "location")
 FORM_OF_DATES: Final = (
     "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
 )
@@ -59,12 +61,16 @@ _GROUP: Final = re.compile(r"[0-9]{1,18}")
 
 class Played(Struct, frozen=True, kw_only=True):
     """The content of a row: a competition, with the points in `columns`. `typed_at`: its date as it was typed, in UTC
-    unless an offset was: the same in every zone of the tournament. `gives`: all its points, by competitor and unity;
-    `deltas`: those that have to be added to the points of the scoring."""
+    unless an offset was: the same in every zone of the tournament. `is_day`: no time was. `has_group`: a group was
+    typed. `gives`: all its points, by competitor and unity; `deltas`: those that have to be added to the points of the
+    scoring."""
 
+    key: str | None
     started_at: datetime
     typed_at: datetime
+    is_day: bool
     group_id: int
+    has_group: bool
     round: int | None
     round_name: str
     scale: str
@@ -123,8 +129,11 @@ class PlayedReader:
             faults.append(Fault("score", "must have a performance for each participant, separated by |"))
         played = Played(
             started_at=started_at,
+            key=name_key(row.fields.get("key", "")) or None,
             typed_at=typed_at,
+            is_day=len(row.fields["date"]) == DAY_CHARACTERS,
             group_id=int(group) if _GROUP.fullmatch(group) else 0,
+            has_group=bool(row.fields.get("group", "").strip()),
             round=int(in_round) if _GROUP.fullmatch(in_round) else None,
             round_name="" if _GROUP.fullmatch(in_round) else in_round,
             scale=row.fields.get("scale", "").strip(),

@@ -158,6 +158,8 @@ class _Planning:
                     named = NamedEvent(points, ActorId(0), {sequence: points})
                     reversals.append(ReversePoints(ranking_id=points.ranking_id, sequence=sequence, named=named))
             yield
+        keyed = [void.competition_id for void in voids if board.competitions[void.competition_id].key is not None]
+        freed = [ChangeCompetition(competition_id=one, key=None) for one in keyed]  # the next import needs the keys
         results = []
         for competition_id, result in sorted(added.results.items()):
             competition = board.competitions[competition_id]
@@ -167,7 +169,7 @@ class _Planning:
             if competition.result == result and competition.voided_at is None and not stays:
                 results.append(ChangeCompetition(competition_id=competition_id, result=None, winner_id=None))
             yield
-        taking_back: tuple[_TakingBack, ...] = (*results, *reversals, *voids)
+        taking_back: tuple[_TakingBack, ...] = (*results, *reversals, *freed, *voids)
         recorded_at = added.gave.recorded_at | caused.recorded_at
         events = yield from _foreseen(self._live, taking_back, recorded_at, given)
         return Undoing(

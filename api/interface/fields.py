@@ -672,7 +672,7 @@ def items_field(item: Schema) -> Field:
 
 SECOND: Final = timedelta(seconds=1)
 _TICK: Final = timedelta(microseconds=1)
-_DAY_CHARACTERS: Final = len("2026-05-02")
+DAY_CHARACTERS: Final = len("2026-05-02")
 _DATE: Final = "([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOURS_AND_MINUTES: Final = "([01][0-9]|2[0-3]):([0-5][0-9])"
 _SECONDS: Final = r":([0-5][0-9])(?:\.([0-9]{1,6}))?"
@@ -698,7 +698,7 @@ def begin_of_time(text: str, zone: tzinfo | None = None) -> datetime:
     begin, _ = _time(text, zone or UTC)
     if zone is not None:
         return begin
-    return _day(begin) if len(text) == _DAY_CHARACTERS else begin
+    return _day(begin) if len(text) == DAY_CHARACTERS else begin
 
 
 def end_of_time(text: str) -> datetime:
@@ -707,7 +707,7 @@ def end_of_time(text: str) -> datetime:
     end = datetime.max.replace(tzinfo=UTC)
     with suppress(OverflowError):
         end = begin + length - _TICK
-    return _day(end) if len(text) == _DAY_CHARACTERS else end
+    return _day(end) if len(text) == DAY_CHARACTERS else end
 
 
 def _day(moment: datetime) -> datetime:

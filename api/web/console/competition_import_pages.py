@@ -50,7 +50,7 @@ def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, filling: 
         address=venue.address(f"/rankings/{ranking_id}/import"),
         back=venue.address(f"/rankings/{ranking_id}"),
         label="Competitions, as CSV",
-        about="The first line is date,participants,score, then any of group, round, scale, location, and names of "
+        about="The first line is date,participants,score, then any of key, group, round, scale, location, and names of "
         "unities with points. Participants are separated by |. Dates are in the zone of the tournament. Scores give "
         "what the scorings of the ranking say. "
         f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",

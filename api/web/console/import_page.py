@@ -131,8 +131,8 @@ def competitors_offer(venue: Venue, filling: Filling) -> Offer:
         address=venue.address("/competitors/import"),
         back=venue.address("/competitors"),
         label="Competitors, as CSV",
-        about="The first line is name, or name,tags,color,parent. Tags are separated by |; a parent is the name of a "
-        f"competitor. Up to {number_text(ITEMS_MAX)} lines.",
+        about="The first line is name, or name,tags,color,parent,key. Tags are separated by |; a parent is the name of "
+        f"a competitor. Up to {number_text(ITEMS_MAX)} lines.",
         inputs=inputs((LEAVE_OUT,), filling),
         fields=(LEAVE_OUT.name,),
     )

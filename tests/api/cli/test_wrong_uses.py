@@ -15,7 +15,7 @@ from tests.service import Season
 
 NO_FILE = "The file cannot be read: No such file or directory."
 NOT_UTF8 = "The file is not UTF-8 (at byte 5); save it as UTF-8."
-COLUMNS = "The first line must name the columns: name, then any of tags, color, parent."
+COLUMNS = "The first line must name the columns: name, then any of tags, color, parent, key."
 
 
 def one_sentence(ended: Said, code: int = 1) -> str:

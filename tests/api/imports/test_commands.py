@@ -108,14 +108,17 @@ async def test_it_is_said_how_many_were_registered_and_with_json_also_their_ids(
     file.write_text("name\nAnn\nBob\n")
     first = said(*command, "--json")
     ids = [one["id"] for one in await tallybook.json("competitor", "list", slug)]
-    assert (first.json, first.err) == ({"registered": 2, "already_registered": 0, "ids": ids}, "")
+    assert (first.json, first.err) == ({"registered": 2, "corrected": 0, "already_registered": 0, "ids": ids}, "")
     file.write_text("name\nAnn\nCid\nBob\n")
     second = said(*command)
     assert second == Said(0, "", "1 competitor registered; 2 in the file already were\n")
     assert said(*command) == Said(0, "", "nothing to do: all 3 competitors in the file are already registered\n")
     _, _, cid = [one["id"] for one in await tallybook.json("competitor", "list", slug)]
     third = said(*command, "--json")
-    assert (third.json, third.err) == ({"registered": 0, "already_registered": 3, "ids": [ids[0], cid, ids[1]]}, "")
+    assert (third.json, third.err) == (
+        {"registered": 0, "corrected": 0, "already_registered": 3, "ids": [ids[0], cid, ids[1]]},
+        "",
+    )
 
 
 async def test_columns_that_mean_nothing_are_left_out_if_an_option_says_so(
@@ -228,7 +231,12 @@ async def test_json_says_what_was_imported(imported: Import) -> None:
     await imported(DAY_ONE)
     outcome = await imported.json(DAY_ONE + DAY_TWO)
     assert outcome.pop("name")
-    assert outcome == {"imported": 1, "already_imported": 2, "ids": [one["id"] for one in await imported.listed()]}
+    assert outcome == {
+        "imported": 1,
+        "corrected": 0,
+        "already_imported": 2,
+        "ids": [one["id"] for one in await imported.listed()],
+    }
 
 
 async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Import) -> None:

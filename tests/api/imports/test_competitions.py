@@ -46,6 +46,17 @@ class Import(Importing, League):
         of_kind = [replace(one, **more) for one in kinds()[like].scorings_with(ids)]
         await self.submit(DeclareScoring(ranking_id=ranking_id, scorings=scorings or tuple(of_kind)))
 
+    async def outcome(self, content: str) -> tuple[int, int, int]:
+        """How many lines made something now, corrected something, and did neither."""
+        outcome = await self(content)
+        return outcome.made, outcome.corrected, outcome.already
+
+    async def undo(self, name: str) -> None:
+        async with self.live() as live:
+            planned = await plan_undoing(self.desk, live, name)
+            stop, ignore = asyncio.Event(), lambda *_: None
+            await undo_import(self.desk, live, planned, actor=OPERATOR, stop=stop, progress=ignore)
+
     async def faults(self, content: str, **how: Any) -> list[str]:
         first, *faults = await self.refused(content, **how)
         assert NOTHING.fullmatch(first)
@@ -614,9 +625,89 @@ async def test_two_matches_of_the_same_two_within_two_days_are_several_in_one_fi
 
 async def test_after_an_import_was_undone_its_corrected_file_is_imported(imported: Import) -> None:
     name = (await imported(DAY_ONE)).name
-    async with imported.live() as live:
-        planned = await plan_undoing(imported.desk, live, str(name))
-        stop, ignore = asyncio.Event(), lambda *_: None
-        await undo_import(imported.desk, live, planned, actor=OPERATOR, stop=stop, progress=ignore)
+    await imported.undo(str(name))
     assert await imported.counts(DAY_ONE.replace("2024-03-01", "2024-03-02")) == (2, 0)
     assert (await imported.table())["points"]["Ajax"] == 3
+
+
+# ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────
+
+KEYED = "key,date,location,participants,score,points\n"
+
+
+async def test_a_corrected_score_of_a_line_with_a_key_moves_the_table(imported: Import) -> None:
+    file = "key,date,participants,score\nM1,2024-03-01,Ajax|Brest,{}\n"
+    for score, points in (("2:1", (3, 0)), ("2:2", (1, 1)), ("0:1", (0, 3)), ("2:1", (3, 0))):
+        assert (await imported(file.format(score))).ids == [(await imported.listed())[0]["id"]]
+        table = (await imported.table())["points"]
+        assert (table["Ajax"], table["Brest"]) == points
+    assert len(await imported.listed()) == 1
+
+
+async def test_a_line_with_a_key_corrects_date_place_and_score(imported: Import) -> None:
+    first = f"{KEYED}M1,2024-03-01,Hall 1,Ajax|Brest,2:1,\nM2,2024-03-02,,Celtic|Dynamo,,\n"
+    assert await imported.outcome(first) == (2, 0, 0)
+    assert await imported.outcome(first) == (0, 0, 2)
+    corrected = f"{KEYED} M1 ,2024-03-09 15:00,Hall 2,Ajax|Brest,1:1,\nM2,2024-03-02,,Celtic|Dynamo,0:3,\n"
+    assert await imported.outcome(corrected) == (0, 2, 0)
+    assert await imported.outcome(corrected) == (0, 0, 2)
+    match, other = await imported.listed()
+    assert (match["started_at"], match["location"]) == ("2024-03-09T15:00:00.000000Z", "Hall 2")
+    assert (match["key"], match["result"], match["winner"]) == ("M1", "1:1", None)
+    assert (other["result"], str(other["winner"])) == ("0:3", next(reversed(other["participants"])))
+    events = await imported.length()
+    assert await imported.outcome(first.replace(",2:1", ",")) == (0, 1, 1), "what is empty corrects nothing"
+    assert await imported.length() == events + 1
+    again = await imported.listed()
+    assert (again[0]["location"], again[0]["result"]) == ("Hall 1", "1:1")
+    assert await imported.outcome(corrected) == (0, 1, 1), "as often as files differ"
+
+
+async def test_a_competition_with_a_key_that_was_added_by_hand_is_the_one_of_the_line(imported: Import) -> None:
+    await imported.tallybook.done("competition", "add", imported.slug, "Ajax", "Brest", "--key", "M1")
+    assert await imported.outcome(f"{KEYED}M1,2024-03-01,,Ajax|Brest,2:1,3|0\n") == (0, 1, 0)
+    (match,) = await imported.listed()
+    assert (match["started_at"], match["result"]) == ("2024-03-01T00:00:00.000000Z", "2:1")
+    assert (await imported.table())["points"]["Ajax"] == 3
+
+
+async def test_on_a_day_without_a_time_a_line_leaves_the_time_that_is_known(imported: Import) -> None:
+    added = "--key", "M1", "--started-at", "2024-03-01 22:30"
+    await imported.tallybook.done("competition", "add", imported.slug, "Ajax", "Brest", *added)
+    assert await imported.outcome(f"{KEYED}M1,2024-03-01,,Ajax|Brest,,\n") == (0, 0, 1)
+    await imported.tallybook.done("tournament", "present", imported.slug, "--zone", "Europe/Berlin")
+    assert await imported.outcome(f"{KEYED}M1,2024-03-01,,Ajax|Brest,,\n") == (0, 0, 1), "23:30 there"
+
+
+async def test_a_file_that_gets_keys_gives_them_to_the_same_matches(imported: Import) -> None:
+    lines = "{}2024-03-01,,Ajax|Brest,2:1,{}\n{}2024-03-01 15:00,,Celtic|Dynamo,0:0,\n"
+    assert await imported.outcome(KEYED.removeprefix("key,") + lines.format("", "", "")) == (2, 0, 0)
+    keyed = KEYED + lines.format("M1,", "", "M2,")
+    for changed in (keyed.replace("M1,2024-03-01", "M1,2024-03-02"), KEYED + lines.format("M1,", "5|0", "M2,")):
+        (fault,) = await imported.faults(changed)
+        assert NEAR.fullmatch(fault), fault
+    assert await imported.outcome(keyed) == (0, 2, 0)
+    assert [one["key"] for one in await imported.listed()] == ["M1", "M2"]
+
+
+async def test_keys_tell_matches_of_the_same_day_apart(imported: Import) -> None:
+    for key in ("M1", "M2"):
+        assert await imported.outcome(f"{KEYED}{key},2024-03-01,,Ajax|Brest,2:1,\n") == (1, 0, 0)
+    both = f"{KEYED}M1,2024-03-01,,Ajax|Brest,2:1,\nM1,2024-03-02,,Ajax|Brest,2:1,\n"
+    assert await imported.faults(both) == ["line 3, key: an earlier line has this key"]
+    match = (await imported.listed())[0]["id"]
+    assert await imported.faults(f"{KEYED}M1,2024-03-01,,Celtic|Brest,2:1,\n") == [
+        f"line 2, participants: competition {match} has the key 'M1' and other participants, or in another order; "
+        "correct them first, or give this line another key"
+    ]
+
+
+async def test_an_import_with_keys_is_undone_and_its_corrected_file_is_imported(imported: Import) -> None:
+    name = (await imported(f"{KEYED}M1,2024-03-01,,Ajax|Brest,2:1,3|0\n")).name
+    corrected = await imported(f"{KEYED}M1,2024-03-01,Hall 2,Ajax|Brest,2:1,3|0\n")
+    assert (corrected.made, corrected.corrected, corrected.name) == (0, 1, name)
+    await imported.undo(str(name))
+    assert (await imported.table())["points"]["Ajax"] == 0
+    assert await imported.outcome(f"{KEYED}M1,2024-03-05,,Ajax|Brest,2:1,2|0\n") == (1, 0, 0)
+    assert (await imported.table())["points"]["Ajax"] == 2
+    assert [one["key"] for one in await imported.listed()] == [None, "M1"]

@@ -16,7 +16,7 @@ from api.imports.importer import IMPORT_REQUESTS_MAX, Imported, Interrupted, ask
 from api.imports.kinds import Print
 from api.imports.rows import FileRow, Reader, read_csv, read_ndjson
 from api.interface.names import Names
-from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
+from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.errors import Unacceptable, Unreadable
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
@@ -28,7 +28,7 @@ from tests.tournaments import open_new_tournament
 
 BOM = b"\xef\xbb\xbf"
 TEXTS = st.sampled_from(["", "a", "b", "a b", "1"])
-COLUMNS = "The first line must name the columns: name, then any of tags, color, parent."
+COLUMNS = "The first line must name the columns: name, then any of tags, color, parent, key."
 CORRECT = "Nothing was imported; correct these lines."
 
 
@@ -585,3 +585,43 @@ def test_the_key_of_a_line_is_for_ever_the_same() -> None:
 def test_lines_that_say_something_else_have_other_keys(lines: list[CompetitorFields]) -> None:
     prints = prints_of(dict(enumerate(lines)), b"secret")
     assert len({one.key for one in prints}) == len(lines)
+
+
+# ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_line_with_a_key_corrects_the_competitor_that_has_it(imported: Import) -> None:
+    async def outcome(content: str) -> tuple[int, int, int]:
+        done = await imported(content)
+        return done.made, done.corrected, done.already
+
+    file = "name,tags,parent,key\nReds,,,T1\nAnn,u18,key:T1,7\nBob,,Reds,8\n"
+    assert await outcome(file) == (3, 0, 0)
+    assert await outcome(file) == (0, 0, 3)
+    renamed = file.replace("Reds,,,", "Blues,,,").replace("Ann,u18", "Anna,u20|vip").replace(",Reds,", ",key:T1,")
+    assert await outcome(renamed) == (0, 2, 1)
+    assert await outcome(renamed) == (0, 0, 3)
+    async with imported.live() as live:
+        blues, anna, bob = live.board.competitors.values()
+    assert (blues.name, anna.name, anna.tags, anna.key, bob.key) == ("Blues", "Anna", ("u20", "vip"), "7", "8")
+    assert blues.former == ("Reds",)
+    assert await imported.faults("name,key\nCy,9\nDee,9\n") == [("line 3, key", "an earlier line has this key")]
+
+
+async def test_a_file_that_gets_keys_gives_them_to_those_with_the_names(imported: Import) -> None:
+    ann, *others = await imported.add("Ann"), await imported.add("Bob"), await imported.add("Bob")
+    done = await imported("name,key\nAnn,7\nCy,9\n")
+    assert (done.made, done.corrected, done.ids[0]) == (1, 1, ann)
+    ((line, why),) = await imported.faults("name,key\nBob,8\n")
+    assert (line, why) == (
+        "line 2, name",
+        f"2 competitors have this name and no key; give one of them this key: {others[0]}, {others[1]}",
+    )
+    assert (await imported("name,key\nAnn,70\n")).made == 1, "the key tells her apart from the other Ann"
+
+
+async def test_who_was_erased_is_not_registered_again_by_a_line_with_a_key(imported: Import) -> None:
+    (ann,) = (await imported("name,key\nAnn,7\n")).ids
+    await imported.submit(EraseCompetitor(competitor_id=CompetitorId(ann)))
+    done = await imported("name,key\nAnn,7\n")
+    assert (done.made, done.corrected, done.ids) == (0, 0, [ann])
