@@ -745,10 +745,10 @@ def decided(board: Board, command: Command, history: list[Event]) -> tuple[Event
     try:
         return _decided_with(board, command, run, {})
     except LacksResults as lack:
-        results = {ranking_id: Results() for ranking_id in lack.ranking_ids}
+        results = {ranking_id: Results(board.rankings[ranking_id].unities) for ranking_id in lack.ranking_ids}
         for ranking_id, its in results.items():
             for recorded in run:
-                note_given(its, board.rankings[ranking_id].unities, ranking_id, recorded)
+                note_given(its, ranking_id, recorded)
                 counting = [line.delta for line in rule_of(board, ranking_id).of(recorded) if line.is_result]
                 its.leave_out(recorded.sequence, counting.__contains__)
         return _decided_with(board, command, run, results)

@@ -136,19 +136,16 @@ class Rule(Struct, frozen=True, kw_only=True):
     def striking(self, competition_id: CompetitionId, competitors: Iterable[CompetitorId], *, struck: bool) -> Self:
         """After these competitors have been struck there, or are not any more."""
         now = _Changed(self.struck.get(competition_id, ()), frozenset(competitors), struck)
-        return replace(self, struck=_Given(self.struck, competition_id, now))
+        return replace(self, struck=_Given(self.struck, {competition_id: now}))
 
     def dating(self, competition_id: CompetitionId, date: datetime | None) -> Self:
         """After a competition has got this date; None: none is declared."""
-        return replace(self, dates=_Given(self.dates, competition_id, date))
+        return replace(self, dates=_Given(self.dates, {competition_id: date}))
 
     def replacing(self, lines: Mapping[Sequence, Container[LineName]], *, replaced: bool = True) -> Self:
         """After corrections have replaced these lines of events, or before."""
-        rule = self
-        for sequence, named in lines.items():
-            changed = _Changed(rule.replaced.get(sequence, ()), named, replaced)
-            rule = replace(rule, replaced=_Given(rule.replaced, sequence, changed))
-        return rule
+        now = {one: _Changed(self.replaced.get(one, ()), named, replaced) for one, named in lines.items()}
+        return replace(self, replaced=_Given(self.replaced, now))
 
     def reopening(self) -> Self:
         """After the ranking has been reopened: its points expire again."""
@@ -219,11 +216,10 @@ class _Changed(Struct, Generic[_T], frozen=True):
 
 
 class _Given(Struct, frozen=True):
-    """The values of `before`, but this one for `key`."""
+    """The values of `before`, except those that are given."""
 
     before: Lookup
-    key: Any
-    value: Any
+    values: Mapping[Any, Any]
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return self.value if key == self.key else self.before.get(key, default)
+        return self.values[key] if key in self.values else self.before.get(key, default)

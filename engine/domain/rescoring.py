@@ -6,7 +6,9 @@ by one PointsScored.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Sequence as Items
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Final
 
 from msgspec import UNSET, Struct, field
@@ -40,7 +42,7 @@ from engine.domain.events import (
 from engine.domain.lines import LineName, Rule, rule_of
 from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, choose, wanted
 from engine.domain.state import CompetitionState, ParticipantsState, RankingState, ResultLine, State, UnityState
-from engine.domain.steps import Steps, finished
+from engine.domain.steps import Steps
 from engine.domain.terms import (
     RESCORED_LINES_MAX,
     SCORED_LINES_MAX,
@@ -51,7 +53,8 @@ from engine.domain.terms import (
     UnityId,
 )
 
-_NOT_RECORDED: Final = Sequence(0)
+_NOT_RECORDED: Final = Sequence(2**62)
+"""Events that are not yet recorded have sequences from here in their order: after all others."""
 _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -181,16 +184,15 @@ def is_scored(state: State) -> bool:
 def new_scores(state: State, added: Iterable[CompetitionAdded], now: datetime | None) -> list[Event]:
     """What new competitions give in the open rankings. `now`: what was due by then has expired; None: nothing expires.
     Raises Unacceptable beyond SCORED_LINES_MAX lines."""
-    events: list[Event] = []
-    for ranking_id, ranking in state.rankings.items():
-        if ranking.scorings and ranking.closed_at is None:
-            rule = rule_of(state, ranking_id)
-            for one in added:
-                dated = rule.dating(one.competition_id, one.started_at)
-                its = _Scores(dated, ranking, one.competition_id, one, None, now)
-                events += its.events(None)
-    _refuse_beyond(SCORED_LINES_MAX, _lines_in(events))
-    return events
+    scores = [
+        _Scores(rule.dating(one.competition_id, one.started_at), ranking, one.competition_id, one, None, now)
+        for ranking_id, ranking in state.rankings.items()
+        if ranking.scorings and ranking.closed_at is None
+        for rule in [rule_of(state, ranking_id)]
+        for one in added
+    ]
+    _refuse_beyond(SCORED_LINES_MAX, scores)
+    return [event for one in scores for event in one.events(None)]
 
 
 def may_rescore(state: State, command: Command) -> bool:
@@ -215,7 +217,7 @@ def rescored(
     SCORED_LINES_MAX lines of a competition or RESCORED_LINES_MAX of a ranking, and LacksResults."""
     match event:
         case CompetitionChanged():
-            return tuple(_of_competition(state, event, given, known, now))
+            return (yield from _of_competition(state, event, given, known, now))
         case ScoringDeclared() | ParticipantsChanged() | RankingModified() | RankingReopened():
             return (yield from _of_ranking(state, event, given, known, now))
         case _:
@@ -224,58 +226,62 @@ def rescored(
 
 def _of_competition(
     state: State, event: CompetitionChanged, given: GivenLines, known: KnownResults, now: datetime | None
-) -> list[Event]:
-    competition_id, events, closed = event.competition_id, list[Event](), list[str]()
+) -> Steps[tuple[Event, ...]]:
+    competition_id, scores, closed = event.competition_id, list[_Scores](), list[str]()
     competition = _corrected(state.competitions[competition_id], event)
     for ranking_id, ranking in state.rankings.items():
         before = given.of(ranking_id, competition_id)
         if ranking.scorings or before is not None:
             its = _Scores(rule_of(state, ranking_id), ranking, competition_id, competition, before, now)
             if ranking.closed_at is None:
-                events += its.events(known)
-            elif before is not None and before.lines and its.differ:
+                scores.append(its)
+            elif before is not None and before.lines and its.size:
                 closed.append(str(ranking_id))
     if closed:
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; reopen them first: {', '.join(closed)}."
         )
-    _refuse_beyond(SCORED_LINES_MAX, _lines_in(events))
-    return events
+    _refuse_beyond(SCORED_LINES_MAX, scores)
+    totals = yield from _totals([one for one in scores if one.before is not None], known, now)
+    return tuple([event for one in scores for event in one.events(None if one.before is None else totals)])
 
 
 def _of_ranking(
     state: State, event: _OfRanking, given: GivenLines, known: KnownResults, now: datetime | None
 ) -> Steps[tuple[Event, ...]]:
-    ranking, rule = _changed(state, event), rule_of(state, event.ranking_id).reopening()
-    events, lines = list[Event](), 0
+    ranking, rule, scores = _changed(state, event), rule_of(state, event.ranking_id).reopening(), list[_Scores]()
     for competition_id, competition in state.competitions.items():
         before = given.of(event.ranking_id, competition_id)
-        its = [*_Scores(rule, ranking, competition_id, competition, before, now).events(known)]
-        lines += _lines_in(its)
-        _refuse_beyond(RESCORED_LINES_MAX, lines)
-        events += its
+        its = _Scores(rule, ranking, competition_id, competition, before, now)
+        if its.size:
+            scores.append(its)
         yield
-    return tuple(events)
+    _refuse_beyond(RESCORED_LINES_MAX, scores)
+    totals = yield from _totals(scores, known, now)
+    return tuple([event for one in scores for event in one.events(totals)])
 
 
-def _refuse_beyond(most: int, lines: int) -> None:
-    if lines > most:
+def _refuse_beyond(most: int, scores: Iterable["_Scores"]) -> None:
+    if (lines := sum([one.size for one in scores])) > most:
         raise Unacceptable(f"This would give or take back {lines:,} lines of points; at most {most:,} can be at once.")
 
 
-def _lines_in(events: Iterable[Event]) -> int:
-    """The lines that scorings give and take back in these events."""
-    return sum(
-        [
-            len(one.replaced) if isinstance(one, PointsReversed) else len(one.given) + len(one.given_results)
-            for one in events
-            if isinstance(one, PointsScored | PointsReversed)
-        ]
-    )
+def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None) -> Steps[TotalsOfResults]:
+    """The totals of all results that change, after all these changes. Raises LacksResults."""
+    named, back, rules = dict[TotalOf, RankingId](), GivenBack(), {one.rule.ranking_id: one.rule for one in scores}
+    taken: dict[RankingId, dict[Sequence, set[LineName]]] = {ranking_id: {} for ranking_id in rules}
+    for number, one in enumerate(scores):
+        named |= dict.fromkeys(one.results(), one.rule.ranking_id)
+        taken[one.rule.ranking_id] |= one.taken
+        for total_of, line in one.new_results(Sequence(_NOT_RECORDED + number)):
+            back.setdefault(total_of, []).append(line)
+    rules = {ranking_id: rule.replacing(taken[ranking_id]) for ranking_id, rule in rules.items()}
+    return (yield from totals_of_named(known, named, rules, now, back))
 
 
 class _Scores:
-    """What a competition gives in a ranking, and gave `before` (None: nothing)."""
+    """What a competition gives in a ranking, and gave `before` (None: nothing). `taken`: the lines that are taken back,
+    by the event that gave them. `size`: their number, with that of the new ones."""
 
     def __init__(
         self,
@@ -286,81 +292,79 @@ class _Scores:
         before: GivenBy | None,
         now: datetime | None,
     ) -> None:
-        self._rule, self._competition_id, self._before, self._now = rule, competition_id, before, now
-        self._of_results = ranking.of_results
-        lines = scored_lines(ranking, competition)
-        given = {} if before is None else before.lines
-        self._taken = {one: line for one, line in given.items() if lines.get(one) != line.amount}
-        self._new = {one: amount for one, amount in lines.items() if one not in given or one in self._taken}
+        self.rule, self.before = rule, before
+        self._competition_id, self._now, self._of_results = competition_id, now, ranking.of_results
+        lines, self._given = scored_lines(ranking, competition), {} if before is None else before.lines
+        self._new = {
+            one: amount
+            for one, amount in sorted(lines.items())
+            if one not in self._given or self._given[one].amount != amount
+        }
+        self.taken: dict[Sequence, set[LineName]] = {}
+        for one, line in self._given.items():
+            if lines.get(one) != line.amount:
+                self.taken.setdefault(line.sequence, set()).add(one)
+        self.size = len(self._new) + sum(map(len, self.taken.values()))
 
-    @property
-    def differ(self) -> bool:
-        return bool(self._taken or self._new)
+    def results(self) -> Iterator[TotalOf]:
+        """Those that change."""
+        return (one[::-1] for one in chain(self._new, *self.taken.values()) if one[1] in self._of_results)
 
-    def events(self, known: KnownResults | None) -> Iterator[Event]:
-        """The events. `known`: needed if it gave something before. Raises LacksResults."""
-        taken: dict[Sequence, list[LineName]] = {}
-        for named, line in sorted(self._taken.items()):
-            taken.setdefault(line.sequence, []).append(named)
-        rule = self._rule.replacing({sequence: frozenset(named) for sequence, named in taken.items()})
-        totals = {} if self._before is None or known is None else self._totals(rule, known)
-        for sequence, replaced in sorted(taken.items()):
-            yield self._reversed(sequence, replaced, totals)
+    def new_results(self, sequence: Sequence) -> Iterator[tuple[TotalOf, ResultLine]]:
+        """Those that count, given by the event `sequence`."""
+        first = sequence if self.before is None else self.before.first
+        for number, (one, result) in enumerate(self._new.items()):
+            if one[1] in self._of_results and self._counts(sequence, one):
+                yield one[::-1], ResultLine(sequence, first, number, result, self._since, self._competition_id)
+
+    def events(self, totals: TotalsOfResults | None) -> Iterator[Event]:
+        """`totals`: those afterwards; None: they follow from the results, because nothing was given before."""
+        for sequence, replaced in sorted(self.taken.items()):
+            yield self._reversed(sequence, sorted(replaced), totals or {})
         if self._new:
-            yield self._scored(rule, totals)
+            yield self._scored(totals)
 
     def _reversed(self, sequence: Sequence, replaced: list[LineName], totals: TotalsOfResults) -> Event:
-        assert self._before is not None
-        counting = [one for one in replaced if self._counts(self._rule, sequence, one)]
+        assert self.before is not None
+        counting = [one for one in replaced if self._counts(sequence, one)]
         return PointsReversed(
-            ranking_id=self._rule.ranking_id,
+            ranking_id=self.rule.ranking_id,
             competition_id=self._competition_id,
-            deltas=tuple([Delta(*one, -self._taken[one].amount) for one in counting if one[1] not in self._of_results]),
+            deltas=tuple([Delta(*one, -self._given[one].amount) for one in counting if one[1] not in self._of_results]),
             reverses=sequence,
             totals=tuple([totals[one[::-1]] for one in counting if one[1] in self._of_results]),
             replaced=tuple(replaced),
-            instead_of=None if sequence == self._before.first else self._before.first,
+            instead_of=None if sequence == self.before.first else self.before.first,
         )
 
-    def _scored(self, rule: Rule, totals: TotalsOfResults) -> Event:
-        lines = {one: self._counts(rule, _NOT_RECORDED, one) for one in sorted(self._new)}
-        before = self._before
+    def _scored(self, totals: TotalsOfResults | None) -> Event:
+        def lines(*, results: bool, counting: bool) -> list[tuple[CompetitorId, UnityId, int]]:
+            return [
+                (*one, amount)
+                for one, amount in self._new.items()
+                if (one[1] in self._of_results, self._counts(_NOT_RECORDED, one)) == (results, counting)
+            ]
 
-        def of(*, results: bool, counting: bool) -> Iterator[tuple[CompetitorId, UnityId, int]]:
-            for one, counts in lines.items():
-                if (one[1] in self._of_results) is results and counts is counting:
-                    yield *one, self._new[one]
-
-        at_once, silent = [Scored(*one) for one in of(results=True, counting=True)], of(results=True, counting=False)
+        before, results, silent = self.before, lines(results=True, counting=True), lines(results=True, counting=False)
+        at_once, silent = (results, silent) if totals is None else ([], results + silent)
         return PointsScored(
-            ranking_id=rule.ranking_id,
+            ranking_id=self.rule.ranking_id,
             competition_id=self._competition_id,
-            deltas=tuple([Delta(*one) for one in of(results=False, counting=True)]),
-            results=tuple(at_once if before is None else ()),
+            deltas=tuple([Delta(*line) for line in lines(results=False, counting=True)]),
+            results=tuple([Scored(*line) for line in at_once]),
             instead_of=None if before is None else before.first,
             since=None if before is None else before.since,
-            silent=tuple([Delta(*one) for one in of(results=False, counting=False)]),
-            silent_results=(*(() if before is None else at_once), *[Scored(*one) for one in silent]),
-            totals=() if before is None else tuple([totals[one.unity_id, one.competitor_id] for one in at_once]),
+            silent=tuple([Delta(*line) for line in lines(results=False, counting=False)]),
+            silent_results=tuple([Scored(*line) for line in silent]),
+            totals=() if totals is None else tuple([totals[unity_id, one] for one, unity_id, _ in results]),
         )
 
-    def _counts(self, rule: Rule, sequence: Sequence, named: LineName) -> bool:
-        since = self._now or _ANY_TIME if self._before is None else self._before.since
-        return rule.counts(sequence, since, self._competition_id, *named, self._now)
+    @property
+    def _since(self) -> datetime:
+        return self._now or _ANY_TIME if self.before is None else self.before.since
 
-    def _totals(self, rule: Rule, known: KnownResults) -> TotalsOfResults:
-        """The totals afterwards of all whose results change."""
-        assert self._before is not None
-        back: GivenBack = {}
-        for number, one in enumerate(self._new):
-            if one[1] in self._of_results and self._counts(rule, _NOT_RECORDED, one):
-                first, since = self._before.first, self._before.since
-                line = ResultLine(_NOT_RECORDED, first, number, self._new[one], since, self._competition_id)
-                back[one[::-1]] = [line]
-        named: dict[TotalOf, RankingId] = {
-            one[::-1]: rule.ranking_id for one in (*self._taken, *self._new) if one[1] in self._of_results
-        }
-        return finished(totals_of_named(known, named, {rule.ranking_id: rule}, self._now, back))
+    def _counts(self, sequence: Sequence, line: LineName) -> bool:
+        return self.rule.counts(sequence, self._since, self._competition_id, *line, self._now)
 
 
 def scored_lines(ranking: RankingState | ChangedRanking, competition: ScoredCompetition) -> ScoredAmounts:

@@ -514,7 +514,7 @@ def note_results(
 ) -> None:
     """Adds the results of an event that count at first. They age by the present date of their competition."""
     took_place = declared_date(board, event.competition_id) or event.since or recorded_at
-    results.note(board.rankings[event.ranking_id].unities, sequence, recorded_at, event, took_place)
+    results.note(sequence, recorded_at, event, took_place)
     if isinstance(event, events.PointsScored):
         counting = {(line.unity_id, line.competitor_id) for line in events.changed_by(event)}
         results.leave_out(sequence, lambda delta: (delta.unity_id, delta.competitor_id) in counting)

@@ -69,12 +69,12 @@ class Given(Struct, frozen=True, gc=False):
 
 
 class Results:
-    """The results of one ranking. Changed in place."""
+    """The results of one ranking, which has these unities. Changed in place."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[UnityId, CompetitorId], list[int] | SortedIntegers] = {}
-        self._counts: dict[UnityId, Counts] = {}
+    def __init__(self, unities: CountingUnities) -> None:
+        self._unities = unities
         self._signs: dict[UnityId, int] = {}
+        self._numbers: dict[tuple[UnityId, CompetitorId], list[int] | SortedIntegers] = {}
         self._given: dict[Sequence, tuple[datetime, CompetitionId | None, Points]] = {}
         self._competitions: set[CompetitionId] = set()
         self._expiring: list[tuple[datetime, Sequence, UnityId]] = []  # a heap: when, which event, which unity
@@ -87,7 +87,8 @@ class Results:
         earliest among equal ones; if the last result counts, the last one comes first."""
         numbers: Iterable[int] = self._numbers.get((unity_id, competitor_id), ())
         back_by: Mapping[Sequence, tuple[datetime, CompetitionId | None]] = {}
-        is_last, sign = self._counts.get(unity_id) is Counts.LAST, self._signs.get(unity_id, 1)
+        unity = self._unities[unity_id]
+        is_last, sign = unity.counts is Counts.LAST, unity.better
         if given_back:
             back_by = {line.sequence: (line.recorded_at, line.competition_id) for line in given_back}
             back = [self._number(unity_id, line.origin, line.sequence, line.number, line.result) for line in given_back]
@@ -108,32 +109,24 @@ class Results:
 
     def adds_up(self, unity_id: UnityId) -> bool:
         """Whether the total is the sum of the results."""
-        return self._counts.get(unity_id) is Counts.SUM
+        return self._unities[unity_id].counts is Counts.SUM
 
     def note(
-        self,
-        unities: CountingUnities,
-        sequence: Sequence,
-        recorded_at: datetime,
-        event: Points,
-        took_place: datetime | None = None,
+        self, sequence: Sequence, recorded_at: datetime, event: Points, took_place: datetime | None = None
     ) -> None:
-        """Adds the results that the event `sequence` of the ranking gives, which has these unities, even if they do not
-        count. `took_place`: the time from which they age, so that `expire` removes them; None: they stay."""
+        """Adds the results that the event `sequence` of the ranking gives, even if they do not count. `took_place`: the
+        time from which they age, so that `expire` removes them; None: they stay."""
         self._given[sequence] = event.since or recorded_at, event.competition_id, event
         if event.competition_id is not None:
             self._competitions.add(event.competition_id)
         results, first = event.given_results, event.instead_of or sequence
         self._count += len(results)
-        named = {delta.unity_id for delta in results}
-        for unity_id in named:
-            self._counts[unity_id], self._signs[unity_id] = unities[unity_id].counts, unities[unity_id].better
         for line, delta in enumerate(results):
             number = self._number(delta.unity_id, first, sequence, line, delta.amount)
             self._add((delta.unity_id, delta.competitor_id), number)
         if took_place is not None:
-            for unity_id in named:
-                if (expiry := unities[unity_id].expiry) is not None:
+            for unity_id in {delta.unity_id for delta in results}:
+                if (expiry := self._unities[unity_id].expiry) is not None:
                     heappush(self._expiring, (expiry.expires_at(took_place), sequence, unity_id))
 
     def turn(self, sequence: Sequence, totals: Iterable[Total], *, counts: bool) -> None:
@@ -171,9 +164,11 @@ class Results:
 
     def _number(self, unity_id: UnityId, first: Sequence, sequence: Sequence, line: int, result: int) -> int:
         at = (first << _SEQUENCE_BITS | sequence) << _LINE_BITS | line
-        if self._counts[unity_id] is Counts.LAST:
+        if self._unities[unity_id].counts is Counts.LAST:
             return -(at << _RESULT_BITS | result + RESULT_MAX)
-        return result * self._signs[unity_id] << _AT_BITS | at
+        if (sign := self._signs.get(unity_id)) is None:  # a property of the unity would be entered for each result
+            sign = self._signs[unity_id] = self._unities[unity_id].better
+        return result * sign << _AT_BITS | at
 
     def _remove(self, named: tuple[UnityId, CompetitorId], number: int) -> None:
         """Removes the number if it is there."""
@@ -250,8 +245,8 @@ class PassingResults:
         return self._heap[0][2] if self._heap else 0
 
 
-def note_given(results: Results, unities: CountingUnities, ranking_id: RankingId, recorded: Recorded) -> None:
+def note_given(results: Results, ranking_id: RankingId, recorded: Recorded) -> None:
     """Adds all results that an event gave in the ranking, counting or not."""
     event = recorded.event
     if isinstance(event, Points) and event.given_results and event.ranking_id == ranking_id:
-        results.note(unities, recorded.sequence, recorded.recorded_at, event)
+        results.note(recorded.sequence, recorded.recorded_at, event)

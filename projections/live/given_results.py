@@ -23,8 +23,8 @@ async def read_results(live_pool: LivePool, live: LiveTournament, ranking_ids: I
 
 
 async def _read(live_pool: LivePool, live: LiveTournament, ranking_id: RankingId) -> Results:
-    board, results, time_slice = live.board, Results(), TimeSlice()
-    rule = rule_of(board, ranking_id)
+    board, rule, time_slice = live.board, rule_of(live.board, ranking_id), TimeSlice()
+    results = Results(board.rankings[ranking_id].unities)
     now = rule.by(live.expired_until) if live.expires else None
     async with aclosing(live_pool.chunks(live, Sequence(0))) as chunks:
         async for events in chunks:

@@ -331,7 +331,7 @@ class FoldChecks:
         if event.results:
             add_results(self.board, event)
         if (results := self.results.get(event.ranking_id)) is not None:
-            results.note(self.board.rankings[event.ranking_id].unities, sequence, recorded_at, event)
+            results.note(sequence, recorded_at, event)
 
     def _count_marks(self, event: Points) -> None:
         """Applies the event to totals of results, independently of the fold."""
@@ -473,8 +473,8 @@ def _names_only_what_exists(board: Board, event: Event) -> bool:
 
 def with_totals(event: Points) -> list[tuple[UnityId, CompetitorId]]:
     """The unities and competitors whose totals it changes by results, each once."""
-    lines = event.results if isinstance(event, PointsAdded) else event.totals
-    return list(dict.fromkeys((line.unity_id, line.competitor_id) for line in lines))
+    named = [(line.unity_id, line.competitor_id) for lines in (event.results, event.totals) for line in lines]
+    return list(dict.fromkeys(named))
 
 
 def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:

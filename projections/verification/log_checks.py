@@ -236,10 +236,10 @@ class LogChecks:
         """The results of the ranking, which the fold keeps current from now on."""
         kept = self._folding.results
         if ranking_id not in kept:
-            results, unities = Results(), self._folding.board.rankings[ranking_id].unities
+            results = Results(self._folding.board.rankings[ranking_id].unities)
             async for events in reading.chunks(self._connected, self._tournament_id, _BEGINNING, self._blocks.sequence):
                 for recorded in events:
-                    note_given(results, unities, ranking_id, recorded)
+                    note_given(results, ranking_id, recorded)
             kept[ranking_id] = results
         return kept[ranking_id]
 
