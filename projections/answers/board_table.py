@@ -477,8 +477,11 @@ class _Table:
             return None
         one, competition = found.competition_id, self._board.competitions.get(found.competition_id)
         date = None if competition is None else competition.date
-        sums, together, before = self._at.sums(self._ranking_id), list[CompetitionId](), found.before
-        if sums is not None and competition is not None:
+        together, before = list[CompetitionId](), found.before
+        if competition is not None and competition.in_round is not None:
+            await self._know_sums(sequence)  # of a table without recent results, nobody has yet
+        sums = self._at.sums(self._ranking_id)
+        if competition is not None and sums is not None:
             last_given = [*islice(reversed(sums.given), COMPETITIONS_LOOKED_AT_MAX)]
             newest_first = [[given] for given in last_given if given not in self._board.voided]
             together = await in_time_slices(self._of_round(competition.in_round, newest_first))

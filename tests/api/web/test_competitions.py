@@ -1,6 +1,8 @@
 """The competitions on a board, and what its table is compared with: all by the same sentence, that a competition gave
 points in the ranking."""
 
+import csv
+import io
 from typing import Any
 
 import pytest
@@ -38,6 +40,11 @@ class Cup:
 
     async def table(self, query: str = "") -> Any:
         return (await self._board.get(f"table.json?ranking={self.ranking}{query}")).json
+
+    async def moved_in_csv(self, query: str) -> dict[str, str]:
+        """Of the first two lines."""
+        answer = await self._board.get(f"table.csv?ranking={self.ranking}{query}")
+        return {row["competitor"]: row["moved"] for row in [*csv.DictReader(io.StringIO(answer.body.decode()))][:2]}
 
     async def shown(self, query: str = "") -> tuple[int | None, list[int], list[int]]:
         """The latest competition, the results, and the fixtures."""
@@ -163,6 +170,8 @@ async def test_movement_is_since_the_last_round_whatever_the_dates_of_its_compet
     log = await cup.table(f"&at={end}")
     assert (log["since"], log["since_on"]) == (end - 5, None)  # the points of the last three, and two competitions
     assert {line["name"]: line["moved"] for line in log["lines"][:2]} == before
+    for query in "", "&on=2001-12-31", f"&at={end - 1}":
+        assert await cup.moved_in_csv(query) == {"Number 1": "-1", "Number 2": ""}
     bounds(MOVED_BY_DATE_EVENTS_MAX=1)
     assert (await cup.table("&limit=9"))["since"] == end - 5
 
