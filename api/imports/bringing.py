@@ -23,7 +23,7 @@ from msgspec.structs import asdict, replace
 from api.desk.desk import Desk
 from api.imports.dates import DateOrder, order_of, year_first
 from api.imports.importer import Imported, Importer, asked, chunks, judged
-from api.imports.kinds import FileKind, FileLine, Print
+from api.imports.kinds import CORRECTION, FileKind, FileLine, Print
 from api.imports.played import FORM_OF_DATES
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting
 from api.imports.rows import FileRow
@@ -58,7 +58,7 @@ from projections.answers.zones import zone_of
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 
-_ADD, _CHANGE, _UNVOID = range(3)
+_ADD, _UNVOID = 0, 2
 _L = TypeVar("_L", bound=FileLine)
 
 
@@ -70,21 +70,31 @@ def _key(text: str) -> str:
 
 class _Line(FileLine):
     """A line that is known by what is in the tournament. Its prints are those of this bringing alone: what was brought
-    before is found on the board."""
+    before is found on the board. `at`: names the bringing."""
+
+    change: Mapping[str, Any] = {}
+    _occurrence = 1
 
     def __init__(self, number: int, said: Struct, at: str) -> None:
         super().__init__(number)
-        self._content = msgspec.json.encode(said)
+        self._content = sha256(msgspec.json.encode(said)).digest()
         self._at = at
 
     @property
     def alike(self) -> bytes:
         return self._content
 
+    @property
+    def prints(self) -> tuple[Print, ...]:  # type: ignore[override]
+        """Made when they are needed: those of 100,000 lines would take much memory."""
+        content = sha256(b"%s %d" % (self._content, self._occurrence)).digest()
+        steps = (_ADD, CORRECTION, _UNVOID)
+        return tuple(
+            [Print(sha256(f"bring {self._at} {step} ".encode() + content).digest(), content) for step in steps]
+        )
+
     def set_prints(self, occurrence: int) -> None:
-        content = sha256(b"%s %d" % (self._content, occurrence)).digest()
-        keys = [sha256(f"bring {self._at} {step} ".encode() + content).digest() for step in range(3)]
-        self.prints = tuple([Print(key, content) for key in keys])
+        self._occurrence = occurrence
 
 
 class EntrantLine(_Line):
@@ -93,12 +103,11 @@ class EntrantLine(_Line):
         self.entrant = entrant
         self.key = _key(entrant.key) or None
         self.tags = tuple([tag for tag in (" ".join(tag.replace(",", " ").split()) for tag in entrant.tags) if tag])
-        self.change: dict[str, Any] = {}
 
     def command(self, step: int) -> Command:
         competitor_id = CompetitorId(self.id)
-        if step == _CHANGE:
-            return ChangeCompetitor(competitor_id=competitor_id, **self.change)
+        if step == CORRECTION and self.correction is not None:
+            return self.correction
         return RegisterCompetitor(competitor_id=competitor_id, name=self.entrant.name, tags=self.tags, key=self.key)
 
 
@@ -147,9 +156,14 @@ class Entrants(FileKind[EntrantLine]):
             return
         is_now, line.id = board.competitors[known], known
         tags = tuple(dict.fromkeys((*is_now.tags, *line.tags)))
-        wished = {"name": line.entrant.name.strip(), "tags": tags, "key": line.key and name_key(line.key)}
-        line.change = {field: value for field, value in wished.items() if value and value != getattr(is_now, field)}
-        line.left = [_CHANGE] if line.change else []
+        wished: dict[str, Any] = {
+            "name": line.entrant.name.strip(),
+            "tags": tags,
+            "key": line.key and name_key(line.key),
+        }
+        change = {field: value for field, value in wished.items() if value and value != getattr(is_now, field)}
+        line.correction = ChangeCompetitor(competitor_id=known, **change) if change else None
+        line.left = [CORRECTION] if change else []
 
 
 class MeetingLine(_Line):
@@ -158,21 +172,22 @@ class MeetingLine(_Line):
     def __init__(
         self,
         meeting: Meeting,
+        key: str,
+        group: int,
         date: datetime | None,
         participants: tuple[EntrantLine, ...],
         winner: EntrantLine | None,
         at: str,
     ) -> None:
         super().__init__(meeting.number, meeting, at)
-        self.meeting, self._date, self._participants, self._winner = meeting, date, participants, winner
-        self.key = _key(meeting.key)
-        self.change: dict[str, Any] = {}
+        self.key, self._group = key, group
+        self._meeting, self._date, self._participants, self._winner = meeting, date, participants, winner
 
     def fields(self) -> dict[str, Any]:
         """Those of the competition."""
-        meeting, ids = self.meeting, tuple([CompetitorId(line.id) for line in self._participants])
+        meeting, ids = self._meeting, tuple([CompetitorId(line.id) for line in self._participants])
         return {
-            "group_id": meeting.group,
+            "group_id": self._group,
             "started_at": self._date,
             "location": meeting.location.strip() or None,
             "participants": ids,
@@ -186,8 +201,8 @@ class MeetingLine(_Line):
         competition_id = CompetitionId(self.id)
         if step == _UNVOID:
             return UnvoidCompetition(competition_id=competition_id)
-        if step == _CHANGE:
-            return ChangeCompetition(competition_id=competition_id, **self.change)
+        if step == CORRECTION and self.correction is not None:
+            return self.correction
         return AddCompetition(competition_id=competition_id, key=self.key, **self.fields())
 
 
@@ -203,19 +218,28 @@ class Meetings(FileKind[MeetingLine]):
     done = "brought"
     steps = 3
     named = True
+    named_later = False
 
     def __init__(
-        self, meetings: Items[Meeting], entrants: Mapping[str, EntrantLine], order: DateOrder, at: str
+        self,
+        meetings: Items[Meeting],
+        entrants: Mapping[str, EntrantLine],
+        groups: Mapping[int, int],
+        names: Mapping[int, str],
+        order: DateOrder,
+        at: str,
     ) -> None:
-        super().__init__([FileRow(meeting.number, meeting) for meeting in meetings])
-        self._entrants, self._order, self._at = entrants, order, at
+        """`groups` and `names` of the rankings: by the groups of the file."""
+        super().__init__(meetings)
+        self._entrants, self._groups, self._names, self._order, self._at = entrants, groups, names, order, at
+        self._alike: Counter[str] = Counter()
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
         self._zone: tzinfo = zone_of(board.publication.presentation.zone)
         yield
 
-    def line(self, row: FileRow[Meeting]) -> Steps[MeetingLine]:
-        meeting, faults, date = row.fields, [], None
+    def line(self, row: Meeting) -> Steps[MeetingLine]:
+        meeting, faults, date = row, [], None
         yield
         if meeting.date:
             try:
@@ -229,10 +253,26 @@ class Meetings(FileKind[MeetingLine]):
         ]
         if unknown:
             faults.append(Fault("participants", f"{unknown[0]!r} is no competitor of the file"))
+        key = self._key(meeting)
+        if meeting.key and self._alike[name_key(key)] > 1:
+            faults.append(Fault("key", f"{key!r} is the key of an earlier line, too"))
         if faults:
             raise Unacceptable("This line cannot be brought.", faults)
         participants = tuple([self._entrants[one] for one in meeting.participants])
-        return MeetingLine(meeting, date, participants, self._entrants.get(meeting.winner), self._at)
+        group = self._groups.get(meeting.group, meeting.group)
+        winner = self._entrants.get(meeting.winner)
+        return MeetingLine(meeting, key, group, date, participants, winner, self._at)
+
+    def _key(self, meeting: Meeting) -> str:
+        """That of the file, or else one of what distinguishes it in its ranking."""
+        if meeting.key:
+            key = _key(meeting.key)
+            self._alike[name_key(key)] += 1
+            return key
+        of_ranking, in_round = self._names.get(meeting.group, ""), meeting.round or meeting.round_name
+        key = _key(f"{of_ranking}: {in_round} {' - '.join(meeting.participants)}")
+        self._alike[key] += 1
+        return key if self._alike[key] == 1 else f"{key} ({self._alike[key]})"
 
     def count(self, board: Board) -> int:
         return len(board.competitions)
@@ -247,12 +287,12 @@ class Meetings(FileKind[MeetingLine]):
             return
         is_now, line.id = board.competitions[known], known
         now = {**asdict(is_now), "started_at": is_now.date, "location": is_now.location or None}
-        line.change = {
-            field: value for field, value in line.fields().items() if value not in (None, "") and value != now[field]
-        }
-        if "result" in line.change:
-            line.change["winner_id"] = line.fields()["winner_id"]
-        line.left = [_CHANGE] * bool(line.change) + [_UNVOID] * (is_now.voided_at is not None)
+        fields = line.fields()
+        change = {field: value for field, value in fields.items() if value not in (None, "") and value != now[field]}
+        if "result" in change:
+            change["winner_id"] = fields["winner_id"]
+        line.correction = ChangeCompetition(competition_id=known, **change) if change else None
+        line.left = [CORRECTION] * bool(change) + [_UNVOID] * (is_now.voided_at is not None)
 
 
 # ── The whole ────────────────────────────────────────────────────────────────────────────────────────────
@@ -315,7 +355,7 @@ class Bringing:
             name=self._brought.name,
             competitors=len(lines),
             new_competitors=sum(_ADD in line.left for line in lines),
-            corrected_competitors=sum(_CHANGE in line.left for line in lines),
+            corrected_competitors=sum(line.only_corrects for line in lines),
             rankings={one.table.name: one.table.like for one in planned if one.ranking_id is None},
             known_rankings=[one.table.name for one in planned if one.ranking_id is not None],
             competitions=len(played),
@@ -372,16 +412,8 @@ class Bringing:
         return planned, groups
 
     def _meetings(self, lines: Items[EntrantLine], groups: Mapping[int, int], at: str) -> Meetings:
-        tables = {group: table.name for table in self._tables for group in table.groups}
-        alike: Counter[str] = Counter()
-        meetings = []
-        for meeting in self._brought.meetings:
-            key = meeting.key or f"{meeting.round or meeting.round_name} {' - '.join(meeting.participants)}"
-            key = _key(key if meeting.key in key and meeting.key else f"{tables.get(meeting.group, '')}: {key}")
-            alike[key] += 1
-            key = key if alike[key] == 1 or meeting.key else f"{key} ({alike[key]})"
-            meetings.append(replace(meeting, key=key, group=groups.get(meeting.group, meeting.group)))
-        return Meetings(meetings, _by_reference(lines), self._order, at)
+        names = {group: table.name for table in self._tables for group in table.groups}
+        return Meetings(self._brought.meetings, _by_reference(lines), groups, names, self._order, at)
 
 
 def _kind(table: BroughtRanking, groups: tuple[int, ...]) -> Kind:

@@ -33,6 +33,7 @@ from msgspec.structs import replace
 from api.desk.case import Receipt
 from api.desk.desk import Desk
 from api.imports.kinds import CORRECTION, FileKind, FileLine
+from engine.domain.commands import UnvoidCompetition
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Recorded
 from engine.domain.judging import decide
@@ -134,8 +135,11 @@ def judged(kind: FileKind[_Line], now: Board, lines: Items[_Line], others_max: i
             if line.needs in refused:
                 refused.add(line)
             for step in () if line in refused else line.left:
-                for event in decide(board, line.command(step)):
-                    if step == 0 and event.creates:  # later lines may name it; points are those of the live board
+                command = line.command(step)
+                if isinstance(command, UnvoidCompetition):
+                    continue  # it is judged when it is sent, by the points that the desk looks up
+                for event in decide(board, command):
+                    if step == 0 and event.creates and kind.named_later:  # points are those of the live board
                         fold(board, revisions, _as_if_recorded(event))
         except Unacceptable as refusal:
             faults += _of_line(kind, line.number, refusal)

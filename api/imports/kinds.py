@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from api.imports.rows import FileRow
 from engine.domain.commands import Command
 from engine.domain.events import Event, Recorded
 from engine.domain.steps import Steps
@@ -88,16 +87,18 @@ CORRECT_OR_LEAVE_OUT: Final = "Correct the first line, or leave such columns out
 class FileKind(ABC, Generic[_Line]):
     """What the rows of a file mean. `what` a line makes, and the word for what is `done` then. `steps`: requests of a
     line at most. `named`: its imports have names, and can be undone. `columns`: the file's names for fields of
-    commands, if they differ. `left_out`: columns of the file that mean nothing."""
+    commands, if they differ. `named_later`: whether later lines may name what a line makes. `left_out`: columns of the
+    file that mean nothing."""
 
     what: ClassVar[str]
     done: ClassVar[str]
     steps: ClassVar[int] = 1
     named: ClassVar[bool] = False
     columns: ClassVar[Mapping[str, str]] = {}
+    named_later: ClassVar[bool] = True
     left_out: Items[str] = ()
 
-    def __init__(self, rows: Items[FileRow[Any]]) -> None:
+    def __init__(self, rows: Items[Any]) -> None:
         self.rows: Final = rows
 
     @abstractmethod
@@ -105,7 +106,7 @@ class FileKind(ABC, Generic[_Line]):
         """Prepares the reading of rows. `secret`: of the tournament. Raises a Refusal of the file as a whole."""
 
     @abstractmethod
-    def line(self, row: FileRow[Any]) -> Steps[_Line]:
+    def line(self, row: Any) -> Steps[_Line]:
         """The line. Raises Unacceptable with every fault of it, by column."""
 
     def changed(self, recorded: Recorded) -> str | None:

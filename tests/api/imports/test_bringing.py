@@ -182,6 +182,17 @@ async def test_what_a_file_leaves_empty_stays_as_it_was_recorded(tallybook: Tall
     assert (await table(tallybook, slug, "Harbour League 2025/26"))[0] == ("Pier Rovers", 1, 6)
 
 
+async def test_a_file_is_undone_as_a_whole_and_can_be_brought_again(tallybook: Tallybook) -> None:
+    slug = await bring(tallybook, "swiss.trf")
+    before = await table(tallybook, slug, "Lighthouse Open")
+    (run,) = await tallybook.json("import", "list", slug)
+    undo = ["import", "undo", slug, run["name"], "--database-url", tallybook.dsn]
+    assert (await asyncio.to_thread(said, *undo)).code == 0
+    assert {total for _, _, total in await table(tallybook, slug, "Lighthouse Open")} == {0}
+    await bring(tallybook, "swiss.trf", slug)
+    assert await table(tallybook, slug, "Lighthouse Open") == before
+
+
 async def test_a_second_event_is_brought_into_the_same_tournament(tallybook: Tallybook) -> None:
     slug = await bring(tallybook, "two_days.xml")
     await bring(tallybook, "spring.xml", slug)
@@ -231,6 +242,15 @@ async def test_a_file_with_one_wrong_line_brings_nothing(tallybook: Tallybook, t
         f"  line 2, date: '2026-02-30' must be {FORM_OF_DATES}",
     ]
     assert await tallybook.json("tournament", "list") == []
+
+
+async def test_two_lines_with_one_key_are_refused(tallybook: Tallybook, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("Nr,Home,Away,Score\n1,A,B,2:1\n1,B,A,0:0\n")
+    assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
+        "Nothing is brought; correct these lines.",
+        "  line 3, key: '1' is the key of an earlier line, too",
+    ]
 
 
 async def test_dates_that_could_have_either_order_are_asked_for_once(tallybook: Tallybook, tmp_path: Path) -> None:
