@@ -476,16 +476,15 @@ class _Table:
         if found is None:
             return None
         one, competition = found.competition_id, self._board.competitions.get(found.competition_id)
-        date = None if competition is None else competition.date
+        date, in_round = (None, None) if competition is None else (competition.date, competition.in_round)
         together, before = list[CompetitionId](), found.before
-        if competition is not None and competition.in_round is not None:
+        if in_round is not None:
             await self._know_sums(sequence)  # of a table without recent results, nobody has yet
-        sums = self._at.sums(self._ranking_id)
-        if competition is not None and sums is not None:
-            last_given = [*islice(reversed(sums.given), COMPETITIONS_LOOKED_AT_MAX)]
-            newest_first = [[given] for given in last_given if given not in self._board.voided]
-            together = await in_time_slices(self._of_round(competition.in_round, newest_first))
-            before = min([before, *[_before(sums, given) for given in together]])
+            if (sums := self._at.sums(self._ranking_id)) is not None:
+                last_given = [*islice(reversed(sums.given), COMPETITIONS_LOOKED_AT_MAX)]
+                newest_first = [[given] for given in last_given if given not in self._board.voided]
+                together = await in_time_slices(self._of_round(in_round, newest_first))
+                before = min([before, *[_before(sums, given) for given in together]])
         return _Last(competition_id=one, together=together or [one], took_place=date, before=before)
 
     async def _last_by_date(self, sequence: Sequence) -> _Last | None:
@@ -519,11 +518,11 @@ class _Table:
         )
 
     def _of_round(
-        self, in_round: int | str | None, newest_first: Iterable[Items[CompetitionId]]
+        self, in_round: int | str, newest_first: Iterable[Items[CompetitionId]]
     ) -> Steps[list[CompetitionId]]:
-        """The competitions of a round, newest first, up to the first moment without any; no round has none."""
+        """The competitions of a round, newest first, up to the first moment without any."""
         found = list[CompetitionId]()
-        for of_moment in () if in_round is None else newest_first:
+        for of_moment in newest_first:
             number = len(found)
             for one in of_moment:
                 competition = self._board.competitions.get(one)  # None: its event was set aside
