@@ -160,3 +160,48 @@ async def test_several_competitions_at_once_give_the_points_of_each_and_are_answ
         answered = (await season.client.post("competitions.json", body, headers)).json
         assert len(answered["ids"] if minimal else answered["competitions"]["competition"]) == 2
     assert await league.table() == {a: 6, b: 2, c: 2}
+
+
+async def test_points_of_a_scoring_follow_other_participants_and_those_by_hand_stay(
+    season: Season, database: Database
+) -> None:
+    """Those by hand and strikes are about who they name, whoever takes part."""
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1", winner=a)
+    by_hand = {"participants_delta": deltas((a, league.points, 5)), "competition_id": match}
+    assert (await season.client.put(f"{league.path}/add.json", by_hand)).status == 200
+    await season.client.put(f"competitions/{match}/strike.json", {"competitors": b})
+    assert await league.table() == {a: 8, b: 0, c: 0}
+    assert (await league.correct(match, participants=listed([c, b]))).status == 422  # the winner
+    changed = await league.correct(match, participants=listed([c, b]), winner=c)
+    assert changed.json["competition"]["struck"] == [b]
+    assert await league.table() == {a: 5, b: 0, c: 3}
+    await season.client.put(f"competitions/{match}/unstrike.json", {"competitors": b})
+    assert (await league.correct(match, participants=listed([b, a]), winner=b)).status == 200
+    assert await league.table() == {a: 5, b: 3, c: 0}
+    assert (await league.correct(match, participants=listed([a, b]), winner=a)).status == 200
+    assert await league.table() == {a: 8, b: 0, c: 0}
+    assert not (await verified(database)).differences
+
+
+async def test_a_scale_and_a_group_choose_the_scoring_whenever_they_change(season: Season, database: Database) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    once = {"unity": league.points, "from": "outcome", "table": OUTCOMES}
+    twice = once | {"table": {"win": 6, "draw": 2, "loss": 0}}
+    plans = [{"awards": [twice], "name": "double"}, {"awards": [once], "groups": [1]}]
+    answer = await season.client.put(f"{league.path}/scoring.json", {"scorings": json.dumps(plans)})
+    assert answer.status == 200, answer.body
+    match = await league.play(a, b, "2:1")
+    for fields, points in (
+        ({"scale": "double"}, 6),
+        ({"group_id": 2}, 6),
+        ({"scale": ""}, 0),
+        ({"group_id": 1}, 3),
+        ({"round": 4, "round_name": "Final"}, 3),
+    ):
+        assert (await league.correct(match, **fields)).status == 200
+        assert await league.table() == {a: points, b: 0, c: 0}, fields
+    assert not (await verified(database)).differences
