@@ -220,7 +220,8 @@ class ExplanationText:
         if step.position_after is None:
             return f"{name} left the list."
         if step.position_before is None:
-            return f"{name} joined the list: {ordinal(step.position_after)} with {total}."
+            stands = "not placed" if step.total is None else f"{ordinal(step.position_after)} with {total}"
+            return f"{name} joined the list: {stands}."
         changed = "The sort order" if step.cause is Cause.SORT else "The list of competitors"
         return f"{changed} changed: {_moved(step)}."
 
@@ -276,7 +277,7 @@ def _stood(stand: ExplanationPlace, text: Callable[[int | None], str]) -> str:
         return "was not in the list"
     if stand.position is None:
         return f"was not in the list, with {text(stand.total)}"
-    return f"stood {ordinal(stand.position)} with {text(stand.total)}"
+    return "was not placed" if stand.total is None else f"stood {ordinal(stand.position)} with {text(stand.total)}"
 
 
 def signed(notation: Notation, number: int) -> str:
@@ -295,10 +296,13 @@ def only_with(explanation: Explanation, competitor_id: CompetitorId, others: Col
 
 
 def _moved(step: ExplanationStep) -> str:
-    before, after = step.position_before, step.position_after
-    if before is None or after is None:
-        return "not in the list" if after is None else f"now {ordinal(after)}"
-    return f"still {ordinal(after)}" if before == after else f"{ordinal(before)} → {ordinal(after)}"
+    if step.position_after is None:
+        return "not in the list"
+    after = "not placed" if step.total is None else ordinal(step.position_after)
+    if step.position_before is None:
+        return f"now {after}"
+    before = "not placed" if step.total_before is None else ordinal(step.position_before)
+    return f"still {after}" if before == after else f"{before} → {after}"
 
 
 def _times(number: int, what: str) -> str:

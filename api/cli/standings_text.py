@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from api.cli import printing
 from api.cli.times import plain
-from engine.domain.notation import Notation
+from engine.domain.notation import NONE, Notation
 from projections.answers.classification import ClassificationLine
 from projections.answers.foreseen import ClassificationMove, ComparedRanking, StandingMove
 from projections.answers.standings import StandingLine, Standings, StandingsQuestion
@@ -56,8 +56,10 @@ def columns_of_place(question: TableQuestion) -> list[str]:
 
 def place(line: StandingLine | ClassificationLine) -> list[str]:
     """Where a line stands, in a sub-table and in the whole, and how it has moved, as far as that was asked for."""
-    overall = [] if line.overall is UNSET else [str(line.overall)]
-    return [str(line.position), *overall, *([] if line.moved is UNSET else [moved_text(line.moved)])]
+    positions = [line.position] if line.overall is UNSET else [line.position, line.overall]
+    if line.placed is not UNSET:
+        return [NONE for _ in positions] + ([] if line.moved is UNSET else [""])
+    return [*map(str, positions), *([] if line.moved is UNSET else [moved_text(line.moved)])]
 
 
 def moved_text(moved: int | None) -> str:
@@ -77,7 +79,7 @@ def print_comparison(view: View, rankings: Items[ComparedRanking]) -> None:
             notation = view.ranking(ranking.id).unity(unity.id).notation
             lines = [
                 [
-                    *_moved(move),
+                    *_moved(move, move.total_after, move.total_before),
                     move.name,
                     text_or_none(notation, move.total_after),
                     text_or_none(notation, move.total_before),
@@ -100,10 +102,13 @@ def text_or_none(notation: Notation, number: int | None) -> str | None:
 _MOVED: Final = ("position", "was", "")
 
 
-def _moved(move: StandingMove | ClassificationMove) -> tuple[int | None, int | None, str]:
+def _moved(
+    move: StandingMove | ClassificationMove, total_after: int | None = 0, total_before: int | None = 0
+) -> tuple[int | str | None, int | str | None, str]:
     """The position, the one before, and what lies between them."""
     after, before = move.position_after, move.position_before
+    shown = NONE if after and total_after is None else after, NONE if before and total_before is None else before
     if before is None or after is None:
-        return after, before, "" if before == after else "in" if before is None else "out"
+        return *shown, "" if before == after else "in" if before is None else "out"
     up = before - after
-    return after, before, "" if up == 0 else f"▲ {up}" if up > 0 else f"▼ {-up}"
+    return *shown, "" if up == 0 else f"▲ {up}" if up > 0 else f"▼ {-up}"

@@ -3,6 +3,7 @@
 from typing import Final
 
 from api.interface.direction import isolated
+from engine.domain.scoring import performances_of
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX
 from projections.answers.names import NamesById
 from projections.board.board import Competition
@@ -38,9 +39,14 @@ def short_text(names: NamesById, competition: Competition, of_many: str) -> str:
 
 
 def result_text(names: NamesById, competition: Competition, of_many: str = OF_MANY) -> str:
-    """A competition with its score, and where it was. `of_many`: as in `short_text`."""
-    name = shown_name(names, competition) or of_many.format(number=len(competition.participants))
-    score = f" {isolated(competition.result)}" if isinstance(competition.result, str) else ""
+    """A competition with its score or its two performances, and where it was. `of_many`: as in `short_text`."""
+    performances = performances_of(competition.participants, competition.result)
+    if performances is not None and len(competition.participants) <= SCORE_PARTICIPANTS_MAX:
+        its = [(names.competitor(one).name, performances.get(one)) for one in competition.participants]
+        name, score = ", ".join(" ".join(map(isolated, filter(None, one))) for one in its), ""
+    else:
+        name = shown_name(names, competition) or of_many.format(number=len(competition.participants))
+        score = f" {isolated(competition.result)}" if isinstance(competition.result, str) else ""
     return name + score + _where(competition)
 
 

@@ -349,7 +349,7 @@ async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> byte
         chunks.append(
             csv_text(
                 (
-                    (one.position, one.moved, one.competitor_id, harmless(one.name), *_values(table, one, form))
+                    (one.place, one.moved, one.competitor_id, harmless(one.name), *_values(table, one, form))
                     for one in lines
                 ),
                 form,

@@ -20,7 +20,7 @@ from api.web.page import (
     name_text,
 )
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from api.web.table import column_name, last_name
+from api.web.table import column_name, last_name, value_text
 from api.web.words import Words
 from engine.domain.steps import Steps, collected
 from engine.domain.times import instant
@@ -101,11 +101,11 @@ def board_page(
 def _about(site: Site, table: BoardTable, query: Query, origin: str, title: str) -> Html:
     """The preview of a link to the page, in Open Graph. A picture needs an absolute address."""
     asked = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
-    first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
+    first = ", ".join([f"{line.place} {line.name}" for line in table.lines[:FIRST_TOLD]])
     for line in table.lines:
         if str(line.competitor_id) == query.get("line"):
-            value = f"{_first_value(site.words, table, line)} {column_name(site.words, table.columns[0])}"
-            first = f"{line.position} {line.name}, {value}"
+            value = f"{value_text(site.words, table, line, 0)} {column_name(site.words, table.columns[0])}"
+            first = f"{line.place} {line.name}, {value}"
     said = {"og:type": "website", "og:site_name": "Tallybook", "og:title": title, "og:description": first}
     if origin:
         said |= {
@@ -128,7 +128,7 @@ def _about(site: Site, table: BoardTable, query: Query, origin: str, title: str)
 def pictured(site: Site, table: BoardTable) -> Pictured:
     """What the picture of the table shows."""
     lines = [
-        PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(site.words, table, line))
+        PictureLine(line.place, line.competitor_id, line.name, line.color, value_text(site.words, table, line, 0))
         for line in table.lines[:PICTURE_LINES]
     ]
     words = site.words
@@ -144,10 +144,6 @@ def pictured(site: Site, table: BoardTable) -> Pictured:
         nobody=words("no_competitors"),
         numbered=words("numbered"),
     )
-
-
-def _first_value(words: Words, table: BoardTable, line: TableLine) -> str:
-    return "" if line.values[0] is None else words.number(line.values[0], table.columns[0].notation)
 
 
 def _told(site: Site, mode: Mode, table: BoardTable, query: Query) -> dict[str, Value]:
@@ -491,19 +487,17 @@ def _row(
     words = site.words
     explained = site.address(kept, f"/competitors/{line.competitor_id}")
     target = "_blank" if mode is EMBED else None  # the explanation may not be framed
-    size = "long" if len(line.name) > NAME_LONG else None
+    size, gained = "long" if len(line.name) > NAME_LONG else None, _gained(words, table, line)
     name = element("a", name_text(line.name), href=explained, target=target, class_=size)
     return element(
         "tr",
-        element("td", line.position, class_="position"),
-        element("td", _moved(words, line.moved), class_="moved") if compared else None,
+        element("td", line.place, class_="position"),
+        element("td", _moved(words, line.moved) if line.placed else None, class_="moved") if compared else None,
         element("th", element("span", dot(line.color), name, class_="who"), scope="row", class_="name"),
         element("td", _form(words, table, line), class_="form") if with_form else None,
         *[
-            element("td", "" if value is None else words.number(value, column.notation), gained, class_=value_class)
-            for value, column, value_class, gained in zip(
-                line.values, table.columns, classes, (_gained(words, table, line), *[None] * len(classes)), strict=False
-            )
+            element("td", value_text(words, table, line, number), None if number else gained, class_=value_class)
+            for number, value_class in enumerate(classes)
         ],
         id=f"line-{line.competitor_id}",
         class_="here" if here == str(line.competitor_id) else None,

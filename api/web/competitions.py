@@ -67,7 +67,7 @@ def competitions_shape(table: BoardTable) -> ShownCompetitionsShape:
 
 
 def _competition_shape(shown: ShownCompetition, notation: Notation) -> ShownCompetitionShape:
-    competition = shown.competition
+    competition, performed = shown.competition, any(one.performance is not None for one in shown.sides)
     return ShownCompetitionShape(
         id=str(shown.competition_id),
         took_place=shown.took_place,
@@ -75,7 +75,7 @@ def _competition_shape(shown: ShownCompetition, notation: Notation) -> ShownComp
         location=competition.location,
         round=None if competition.round is None else str(competition.round),
         round_name=competition.round_name,
-        result=competition.result if isinstance(competition.result, str) else None,
+        result=competition.result if isinstance(competition.result, str) and not performed else None,
         sides=[_side_shape(one, notation) for one in shown.sides],
         others=shown.others,
     )
@@ -137,7 +137,7 @@ def _list(words: Words, title: str, competitions: list[ShownCompetitionShape]) -
 def _text(words: Words, one: ShownCompetitionShape) -> Html:
     """The participants, the result, and what it gave."""
     names = [_side(side) for side in one.sides]
-    if len(names) == 2 and not one.others:
+    if len(names) == 2 and not one.others and all(side.performance is None for side in one.sides):
         middle = element("b", one.result) if one.result else "\N{EN DASH}"
         who = joined((names[0], " ", middle, " ", names[1]))
     else:

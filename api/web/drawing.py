@@ -74,14 +74,14 @@ def _lines(image: Image.Image, canvas: ImageDraw.ImageDraw, shown: Pictured) -> 
         return
     row = min((_BOTTOM - _TOP) / len(shown.lines), _ROW_MAX)
     size = int(row * 0.6)
-    positions = max(_width(str(line.position), size, bold=True) for line in shown.lines)
+    positions = max(_width(line.place, size, bold=True) for line in shown.lines)
     dots = any(line.color != COLOR_DEFAULT for line in shown.lines)
     names = _LEFT + positions + size * (1.7 if dots else 0.7)
     for number, line in enumerate(shown.lines):
         top = _TOP + row * number
         middle = top + row / 2
         canvas.line((_LEFT, top, _RIGHT, top), fill=_LINE, width=2)
-        _text(canvas, str(line.position), _LEFT + positions, middle, size=size, fill=_MUTED, bold=True, at_right=True)
+        _text(canvas, line.place, _LEFT + positions, middle, size=size, fill=_MUTED, bold=True, at_right=True)
         if line.color != COLOR_DEFAULT:
             _dot(image, names - size * 0.75, middle, size * 0.28, line.color)
         value = _width(line.value, size, bold=True)

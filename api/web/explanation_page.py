@@ -78,7 +78,7 @@ def explanation_page(
 
 def _place_text(words: Words, stand: ExplanationPlace, at: datetime | None, unity: ListedUnity) -> Html:
     total, position = words.number(stand.total, unity.notation), stand.position
-    key = "stands_nowhere" if position is None else "stands"
+    key = "stands_nowhere" if position is None else "not_placed" if stand.total is None else "stands"
     where = words.html(key, position=position, total=total, unity=unity.name)
     return where if at is None else words.html("stands_as_of", place=where, time=words.when_element(at))
 
@@ -251,10 +251,11 @@ def _competition(words: Words, names: NamesById, competition_id: CompetitionId) 
 
 
 def _places(words: Words, step: ExplanationStep) -> str:
-    before, after = step.position_before, step.position_after
-    if after is None:
+    if step.position_after is None:
         return words("left")
-    return str(after) if before in (None, after) else f"{before} → {after}"
+    after = words.number(step.position_after if step.total is not None else None)
+    before = words.number(step.position_before if step.total_before is not None else None)
+    return after if step.position_before is None or before == after else f"{before} → {after}"
 
 
 def _overtakings(words: Words, names: NamesById, step: ExplanationStep, her: CompetitorId) -> str:

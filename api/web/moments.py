@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.interface.competition_names import short_text
 from api.interface.rendering import encode
@@ -44,7 +44,7 @@ class DatedCompetition(Struct, frozen=True):
 
 
 class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
-    """A line, with `form` and `gained` formatted for people."""
+    """A line, with `form` and `gained` formatted for people. `placed`: false, or absent, as in StandingLine."""
 
     position: int
     competitor_id: str
@@ -54,6 +54,7 @@ class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
     moved: int | None
     form: list[str]
     gained: str | None
+    placed: bool | UnsetType = UNSET
 
 
 class TableShape(Struct, frozen=True, kw_only=True):
@@ -252,5 +253,6 @@ def _lines(table: BoardTable) -> Iterator[Raw]:
             moved=line.moved,
             form=[number_text(one.sum, table.form_notation) for one in line.form],
             gained=None if line.gained is None else signed_text(line.gained, table.form_notation),
+            placed=UNSET if line.placed else False,
         )
         yield _encoded(shape)

@@ -14,7 +14,7 @@ PICTURE_LINES: Final = 7
 class PictureLine(Struct, frozen=True):
     """A line. `value`: the text at its end."""
 
-    position: int
+    place: str
     competitor_id: int
     name: str
     color: str

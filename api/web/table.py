@@ -1,8 +1,8 @@
-"""The words of a table: the names of its columns, and of the last competition."""
+"""The words of a table: the names of its columns, its values, and the name of the last competition."""
 
 from api.interface.competition_names import short_text
 from api.web.words import Words
-from projections.answers.board_table import BoardTable, TableColumn
+from projections.answers.board_table import BoardTable, TableColumn, TableLine
 from projections.answers.criteria import tiebreak_name
 
 
@@ -22,6 +22,13 @@ def column_name(words: Words, column: TableColumn) -> str:
     if criterion.drop:
         text = words("after_drops", unity=text)
     return text if criterion.best is None else words("best_of", unity=text, number=criterion.best)
+
+
+def value_text(words: Words, table: BoardTable, line: TableLine, number: int) -> str:
+    """A value, or a dash for a missing total; nothing for what the order did not need."""
+    value, column = line.values[number], table.columns[number]
+    is_needed = not column.decides or (number == 0 and not line.placed)
+    return "" if value is None and not is_needed else words.number(value, column.notation)
 
 
 def last_name(words: Words, table: BoardTable) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from api.web.html import Child, Html, element, joined
-from engine.domain.notation import WHOLE, Notation
+from engine.domain.notation import NONE, WHOLE, Notation
 from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT, in_zone
 from engine.domain.times import timestamp
 from projections.answers.zones import zone_of
@@ -67,7 +67,7 @@ class Words(Struct, frozen=True):
     def number(self, number: int | None, notation: Notation = WHOLE) -> str:
         """A total: with a real minus, and digits in groups from five digits on; None: a dash."""
         if number is None:
-            return "\N{EN DASH}"
+            return NONE
         whole, point, rest = notation.text(abs(number)).partition(".")
         if notation.time is None and len(whole) > _DIGITS_UNGROUPED_MAX:
             whole = f"{int(whole):,}".replace(",", _THIN_SPACE)

@@ -16,7 +16,7 @@ from engine.domain.terms import Sort
 
 DECIMALS_MAX: Final = 6
 
-NONE: Final = "none"
+NONE: Final = "\N{EN DASH}"
 """The text for a missing total."""
 
 TimeUnit = Literal["s", "ms"]
@@ -52,8 +52,8 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
         return (total or 0) if self.results is None else mark_of(total, self.results)
 
     def text(self, number: int | None) -> str:
-        """The number as people write it, in ASCII: `12.5`, `-0.50`, `2:03:17`, `2:03:17.4`, `0:09.58`. None,
-        the total of a competitor without a result, is `none`."""
+        """The number as people write it: `12.5`, `-0.50`, `2:03:17`, `2:03:17.4`, `0:09.58`. None, a missing total, is
+        a dash."""
         if number is None:
             return NONE
         sign, size = "-" if number < 0 else "", abs(number)

@@ -281,7 +281,7 @@ def read(scoring: Scoring, competition: ScoredCompetition) -> dict[CompetitorId,
     winner = competition.winner_id if competition.winner_id in participants else None
     if not result and winner is None:
         return {}
-    performances = _performances_of(participants, result)
+    performances = performances_of(participants, result)
     if performances is None:
         text = result.strip() if isinstance(result, str) else ""
         readings = _duel(scoring, text, participants, winner)
@@ -298,10 +298,10 @@ def read(scoring: Scoring, competition: ScoredCompetition) -> dict[CompetitorId,
     return _performed(scoring, performances, winner)
 
 
-def _performances_of(
+def performances_of(
     participants: tuple[CompetitorId, ...], result: str | Mapping[CompetitorId, str] | None
 ) -> dict[CompetitorId, str] | None:
-    """Those that are not empty; None: the result is of another form."""
+    """The performances that are not empty: of two participants `10.1|9.8`; None: the result is of another form."""
     if isinstance(result, str):
         parts = result.split("|")
         result = dict(zip(participants, parts, strict=True)) if len(participants) == len(parts) == 2 else None

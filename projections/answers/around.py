@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from engine.domain.scoring import performances_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, UnityId
 from projections.board.board import Board, Competition, Ranking
 from projections.board.competition_sums import CompetitionSums, FirstPoints
@@ -163,7 +164,7 @@ def _sides(
         sign = -1 if unity.counts is Counts.SUM else unity.better
         by_points = sorted(who, key=lambda one: (gained[one] is None, sign * (gained[one] or 0)))
         who = by_points[:SIDES_SHOWN]
-    result = competition.result
+    performances = performances_of(competition.participants, competition.result) or {}
     sides = []
     for one in who:
         points = gained[one]
@@ -173,7 +174,7 @@ def _sides(
                 name=board.competitors[one].name,
                 won=one == competition.winner_id,
                 gained=None if points is None else sums.shown(unity_id, points),
-                performance=result.get(one) if isinstance(result, dict) else None,
+                performance=performances.get(one),
             )
         )
     return sides, number - len(sides)

@@ -10,20 +10,20 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice, starmap
 from typing import Any, Final, Literal
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.lines import rule_of
 from engine.domain.names import search_key
-from engine.domain.notation import Notation
+from engine.domain.notation import NONE, Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import all_of, in_chunks, in_time_slices
 from projections.answers.around import COMPETITIONS_LOOKED_AT_MAX, Around, ShownCompetitions
 from projections.answers.boards import BoardAt, PastBoardAt, board_at
-from projections.answers.classification import shown_values
+from projections.answers.classification import shown_values, unplaced_among
 from projections.answers.expiring import read_of_lines
 from projections.answers.form import forms_of
 from projections.answers.lookup import unity_of
@@ -96,7 +96,7 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: the value is more than a total, and was not needed. `moved`: places
     gained, or lost if negative; None: the competitor had no points then, was not in the table, or nothing is compared.
     `form`: their recent results, newest last. `gained`: what they got from the competitions that took place last;
-    None: nothing."""
+    None: nothing. `placed`: whether they have a value of the first column."""
 
     position: int
     competitor_id: CompetitorId
@@ -107,6 +107,12 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     moved: int | None
     form: list[CompetitionSum]
     gained: int | None
+    placed: bool
+
+    @property
+    def place(self) -> str:
+        """The position as people see it."""
+        return str(self.position) if self.placed else NONE
 
 
 class TookPlace(Struct, frozen=True):
@@ -373,6 +379,7 @@ class _Table:
                 moved=None if then is None else then - line.position,
                 form=[*form.get(one, ())],
                 gained=gained.get(one),
+                placed=unplaced_among(notations, line.values) is UNSET,
             )
 
     # ── Columns ─────────────────────────────────────────────────────────────────────────────────────────

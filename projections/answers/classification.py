@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence as Items
 from datetime import datetime
+from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -19,6 +20,7 @@ from projections.answers.tables import (
     found,
     moved,
     selection_of,
+    unplaced,
 )
 from projections.answers.view import Question, View
 from projections.board.board import Ranking
@@ -30,7 +32,8 @@ class ClassificationLine(Struct, frozen=True, gc=False):
     """One competitor's line. `values`: one for each criterion, null if it was not needed. `decided_by`: the number,
     from 0, of the criterion that separates it from the line above in the whole table. `overall`, in a sub-table only:
     the position in the whole table. `moved`, if requested: places gained since then, negative if lost; null for a
-    competitor outside this table then."""
+    competitor outside this table then. `placed`: false if there is no value of the first criterion, because nothing of
+    theirs counts; otherwise absent."""
 
     competitor_id: CompetitorId
     position: int
@@ -38,6 +41,7 @@ class ClassificationLine(Struct, frozen=True, gc=False):
     decided_by: int | None
     overall: int | UnsetType = UNSET
     moved: int | None | UnsetType = UNSET
+    placed: bool | UnsetType = UNSET
 
 
 class Classification(Struct, frozen=True, kw_only=True):
@@ -83,6 +87,7 @@ class ClassificationQuestion(TableQuestion, Question[Classification], frozen=Tru
                     line.decided_by,
                     overall,
                     moved(line.competitor_id, position, positions),
+                    unplaced_among(notations, line.values),
                 )
                 for line, position, overall in read.placed()
             ],
@@ -95,7 +100,13 @@ def classification_lines(
 ) -> list[ClassificationLine]:
     notations = value_notations(ranking, criteria)
     return [
-        ClassificationLine(line.competitor_id, line.position, shown_values(notations, line.values), line.decided_by)
+        ClassificationLine(
+            line.competitor_id,
+            line.position,
+            shown_values(notations, line.values),
+            line.decided_by,
+            placed=unplaced_among(notations, line.values),
+        )
         for line in lines
     ]
 
@@ -103,6 +114,12 @@ def classification_lines(
 def shown_values(notations: Items[Notation], values: Items[int | None]) -> list[int | None]:
     """The values to show for the stored values of a line."""
     return [None if value is None else notation.shown(value) for notation, value in zip(notations, values, strict=True)]
+
+
+def unplaced_among(notations: Items[Notation], values: Items[int | None]) -> Literal[False] | UnsetType:
+    """As `unplaced`, of the stored values of a line."""
+    first = values[0]
+    return UNSET if first is None else unplaced(notations[0].shown(first))
 
 
 class TiebreakPart(Struct, frozen=True, kw_only=True, gc=False):

@@ -35,8 +35,8 @@ class RaceMoment(Struct, frozen=True):
 
 
 class RaceLine(Struct, frozen=True):
-    """A competitor's positions and totals, one for each moment. No position: they were not in the list. No total: they
-    had no result either."""
+    """A competitor's positions and totals, one for each moment. Null: they were not in the list, or not placed, because
+    nothing of theirs counted."""
 
     competitor_id: CompetitorId
     positions: list[int | None]
@@ -96,6 +96,8 @@ def is_raced(ranking: Ranking, end: Sequence) -> bool:
 def _lines(points: Items[SeriesPoint], notation: Notation) -> Iterator[RaceLine]:
     for competitor_id in points[-1].lines if points else ():
         places = [point.lines.get(competitor_id) for point in points]
-        positions = [None if one is None else one.position for one in places]
         totals = [None if one is None else notation.shown(one.total) for one in places]
+        positions = [
+            None if one is None or total is None else one.position for one, total in zip(places, totals, strict=True)
+        ]
         yield RaceLine(competitor_id, positions, totals)

@@ -20,6 +20,7 @@ from projections.answers.tables import (
     found,
     moved,
     selection_of,
+    unplaced,
 )
 from projections.answers.view import Question, View
 from projections.board.board import Ranking, Unity
@@ -36,13 +37,14 @@ _STEP_LINES: Final = 100
 class StandingLine(Struct, frozen=True, gc=False):
     """One competitor's line in a unity. `overall`, in a sub-table only: the position in the whole standings. `moved`,
     if requested: places gained since then, negative if lost; null for a competitor outside this table then. `total`
-    null: the unity counts results, and none of theirs counts."""
+    null: there is none, because nothing of theirs counts. Then `placed` is false; otherwise it is absent."""
 
     competitor_id: CompetitorId
     position: int
     total: int | None
     overall: int | UnsetType = UNSET
     moved: int | None | UnsetType = UNSET
+    placed: bool | UnsetType = UNSET
 
 
 class UnityStandings(Struct, frozen=True, kw_only=True):
@@ -138,7 +140,12 @@ class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only
         shown = read.unity.notation.shown
         lines = (
             StandingLine(
-                line.competitor_id, position, shown(line.total), overall, moved(line.competitor_id, position, positions)
+                line.competitor_id,
+                position,
+                total := shown(line.total),
+                overall,
+                moved(line.competitor_id, position, positions),
+                unplaced(total),
             )
             for line, position, overall in read.found.placed()
         )

@@ -4,7 +4,7 @@ moment of comparison."""
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -161,3 +161,8 @@ def moved(competitor_id: CompetitorId, position: int, earlier: Positions | None)
         return UNSET
     then = earlier.get(competitor_id)
     return None if then is None else then - position
+
+
+def unplaced(total: int | None) -> Literal[False] | UnsetType:
+    """`placed` of a line with this total; UNSET: it is placed."""
+    return False if total is None else UNSET

@@ -81,9 +81,8 @@ class Counted:
     def total(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         return self._unities[unity_id].totals.get(competitor_id)
 
-    def stored(self, unity_id: UnityId, total: int | None) -> int:
-        """The stored form of a total in the unity."""
-        return self._unities[unity_id].notation.kept(total)
+    def notation(self, unity_id: UnityId) -> Notation:
+        return self._unities[unity_id].notation
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums in each competition at the call, including voided ones."""
@@ -413,7 +412,7 @@ class _Classifying:
         kept = criterion.kept(number)
         value = in_all - sum(ends[: number - kept]) if only_worst else sum(ends[:kept])
         if block is not None:
-            return counted.stored(unity_id, value if number else None)
+            return counted.notation(unity_id).kept(value if number else None)
         return counted.total(unity_id, competitor_id) + value - in_all
 
     def _looked_at(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:

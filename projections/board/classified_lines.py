@@ -260,12 +260,9 @@ class ClassifiedLines:
             parts, needed = above <= count, max(above, below)
             if parts or position is None:
                 position = position_after(offset)
-            yield Classified(
-                taken.competitor_ids[number],
-                position,
-                (*values[number][:needed], *[None] * (count - needed)),
-                above - 1 if parts and offset else None,
-            )
+            competitor_id = taken.competitor_ids[number]
+            told = self._needed(competitor_id, values[number][:needed])
+            yield Classified(competitor_id, position, told, above - 1 if parts and offset else None)
             above = below
 
     # ── Groups ──────────────────────────────────────────────────────────────────────────────────────────
@@ -393,8 +390,15 @@ class ClassifiedLines:
         (competitor_id,) = level.competitor_ids
         needed = 1 + max(-1 if by is None else by for by in (level.decided_by, level.parted_below_by))
         values = [self._counted.total(criterion.unity_id, competitor_id) for criterion in self._criteria[:needed]]
-        missing = [None] * (len(self._criteria) - needed)
-        return Classified(competitor_id, level.above + 1, (*values, *missing), level.decided_by)
+        return Classified(competitor_id, level.above + 1, self._needed(competitor_id, values), level.decided_by)
+
+    def _needed(self, competitor_id: CompetitorId, values: Items[int]) -> tuple[int | None, ...]:
+        """These values, and None for those of the other criteria. Of a line that is alone, a missing total is told."""
+        first, rest = self._criteria[0], len(self._criteria) - len(values)
+        is_other = first.first or first.tiebreak is not None
+        if values or is_other or self._counted.notation(first.unity_id).results is None:
+            return *values, *[None] * rest
+        return self._counted.total(first.unity_id, competitor_id) and None, *[None] * (rest - 1)
 
 
 def _taken(order: OrderedLines, start: int, stop: int) -> _Taken:

@@ -27,6 +27,8 @@ _TIME: Final = """
     ORDER BY sequence DESC
     LIMIT 1
 """
+NONE: Final = "\N{EN DASH}"
+Places = dict[int, tuple[str, int | None]]
 _HEAD: Final = "SELECT max(sequence) FROM event WHERE tournament_id = $1"
 _STANDING: Final = "SELECT unity_id, competitor_id, position, total FROM standing WHERE tournament_id = $1"
 
@@ -105,8 +107,9 @@ class Doors:
                 first, *others = cells[-len(line["values"]) :]
                 if first == [line["gained"]]:  # the value before it was left out
                     first = []
-                values = [cell[0].replace("\N{MINUS SIGN}", "-") if cell else None for cell in (first, *others)]
-                assert (cells[0], values) == ([str(line["position"])], line["values"])
+                texts = [cell[0].replace("\N{MINUS SIGN}", "-") if cell else None for cell in (first, *others)]
+                values = [None if text == NONE else text for text in texts]
+                assert (cells[0], values) == ([_place(line)], line["values"])
 
     async def compare_past(self, moment: Moment) -> None:
         query = f"?at_sequence={moment.upto}{_on(moment)}"
@@ -179,14 +182,14 @@ class Doors:
     ) -> None:
         answer = await self._json(client, f"rankings/{ranking}/classification.json{query}")
         lines = answer["classification"]["standings"]
-        found = {one["competitor_id"]: (one["position"], one["values"][0]) for one in lines}
+        found = {one["competitor_id"]: (_place(one), one["values"][0]) for one in lines}
         self._compare_classified(door, found, ranking, moment)
 
-    def _compare_classified(self, door: str, found: Standings, ranking: RankingId, moment: Moment) -> None:
+    def _compare_classified(self, door: str, found: Places, ranking: RankingId, moment: Moment) -> None:
         """A value that nothing depends on may be left out."""
-        expected = self._model.classified(ranking, moment)
+        expected = _places(self._model.classified(ranking, moment))
         told = {
-            one: (at, None if found.get(one, (0, 0))[1] is None else value) for one, (at, value) in expected.items()
+            one: (at, None if found.get(one, ("", 0))[1] is None else value) for one, (at, value) in expected.items()
         }
         self._compare(f"{door}, classified", found, told, moment)
 
@@ -196,18 +199,18 @@ class Doors:
         answer = await self._get("/table.csv" + query + ("" if unity is None else f"&unity={unity}"))
         assert answer.status == 200, answer.body
         _, *rows = csv.reader(io.StringIO(answer.body.decode()))
-        lines = {int(row[2]): (int(row[0]), int(row[4]) if row[4] else None) for row in rows}
+        lines = {int(row[2]): (row[0], int(row[4]) if row[4] else None) for row in rows}
         if unity is None:
             self._compare_classified("csv", lines, ranking, moment)
         else:
-            self._compare("csv", lines, self._model.standings(ranking, moment)[unity], moment)
+            self._compare("csv", lines, _places(self._model.standings(ranking, moment)[unity]), moment)
 
     async def _compare_table(self, ranking: RankingId, moment: Moment, query: str) -> None:
         """The classification on the board, the competitions around it, and what it is compared with."""
         answer = await self._get(f"/table.json{query}")
         assert answer.status == 200, answer.body
         told, shown = answer.json, answer.json["competitions"]
-        lines = {int(one["competitor_id"]): (one["position"], _number(one["values"][0])) for one in told["lines"]}
+        lines = {int(one["competitor_id"]): (_place(one), _number(one["values"][0])) for one in told["lines"]}
         self._compare_classified("board", lines, ranking, moment)
         for part, one in ("latest", self._model.latest(ranking, moment)), ("late", self._model.late(ranking, moment)):
             self._compare(part, shown[part] and int(shown[part]["id"]), one, moment)
@@ -246,12 +249,23 @@ class Doors:
 
 
 def _standings(answer: Any) -> dict[int, Standings]:
+    lines = [line for unity in answer["ranking"]["unities"] for line in unity["competitors_ranking"]]
+    assert all(line.get("placed") is (False if line["total"] is None else None) for line in lines)
     return {
         int(unity["name"].rpartition(" ")[2]): {
             line["competitor_id"]: (line["position"], line["total"]) for line in unity["competitors_ranking"]
         }
         for unity in answer["ranking"]["unities"]
     }
+
+
+def _place(line: Any) -> str:
+    """As a page shows it. Who is not placed has a position all the same."""
+    return str(line["position"]) if line.get("placed", True) else NONE
+
+
+def _places(standings: Standings) -> Places:
+    return {one: (NONE if value is None else str(at), value) for one, (at, value) in standings.items()}
 
 
 def _number(text: str | None) -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from api.http.outgoing import Later
 from api.interface.declarations import Operation, Read
@@ -13,6 +13,7 @@ from api.interface.rendering import Answer, BoardNow, TaggedBody, encode, tagged
 from engine.domain.terms import UNITIES_MAX, CompetitorId, RankingId, UnityId
 from engine.process.time_slices import TimeSlices
 from projections.answers.lookup import competitor_of, named
+from projections.answers.tables import unplaced
 from projections.board.board import Board
 from projections.live.orders import MADE_AT_ONCE_MAX
 from projections.live.tournament import LiveTournament
@@ -28,7 +29,8 @@ assert COMPETITOR_LINES_MAX >= UNITIES_MAX
 
 
 class UnityStandingShape(Struct, kw_only=True):
-    """The competitor's line in a unity, at this version of it. `lines`: the total number of lines."""
+    """The competitor's line in a unity, at this version of it. `lines`: the total number of lines. `placed`: as in
+    StandingLine."""
 
     id: int
     name: str
@@ -36,6 +38,7 @@ class UnityStandingShape(Struct, kw_only=True):
     position: int
     total: int | None
     lines: int
+    placed: bool | UnsetType = UNSET
 
 
 class RankingStandingsShape(Struct, kw_only=True):
@@ -110,14 +113,16 @@ async def _standings(
             order = await live.orders.of(ranking_id, unity_id)
             line = order.standing(competitor_id)
             if line is not None:  # otherwise, they have just left the ranking
+                total = unity.notation.shown(line.total)
                 unities.append(
                     UnityStandingShape(
                         id=unity_id,
                         name=unity.name,
                         version=unity.version,
                         position=line.position,
-                        total=unity.notation.shown(line.total),
+                        total=total,
                         lines=len(order),
+                        placed=unplaced(total),
                     )
                 )
         if unities:

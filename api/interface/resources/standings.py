@@ -350,9 +350,12 @@ def _shown(lines: list[StandingLine], sort: Sort) -> list[StandingLine]:
     """The lines with results of this sort in place of the stored marks."""
     shift, shown = (-BEYOND if sort is Sort.DESC else BEYOND), []
     for line in lines:  # as `result_of` does; calling it for each line would take as long as all the rest
-        total = line.total + shift if line.total else None
-        shown.append(msgspec.structs.replace(line, total=total))
+        changes: dict[str, Any] = {"total": line.total + shift} if line.total else _UNPLACED
+        shown.append(msgspec.structs.replace(line, **changes))
     return shown
+
+
+_UNPLACED: Final = {"total": None, "placed": False}
 
 
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────

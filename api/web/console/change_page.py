@@ -137,7 +137,10 @@ def _differs(move: StandingMove) -> bool:
 def _move(move: StandingMove, notation: Notation) -> list[Child]:
     return [
         name_text(move.name),
-        _from_to(move.position_before, move.position_after),
+        _from_to(
+            None if move.total_before is None else move.position_before,
+            None if move.total_after is None else move.position_after,
+        ),
         _from_to(move.total_before, move.total_after, notation),
     ]
 
@@ -148,9 +151,5 @@ def _classified(move: ClassificationMove) -> list[Child]:
 
 def _from_to(before: int | None, after: int | None, notation: Notation = WHOLE) -> str:
     if before == after:
-        return _text(before, notation)
-    return f"{_text(before, notation)} → {_text(after, notation)}"
-
-
-def _text(number: int | None, notation: Notation) -> str:
-    return "none" if number is None else number_text(number, notation)
+        return number_text(before, notation)
+    return f"{number_text(before, notation)} → {number_text(after, notation)}"

@@ -117,7 +117,7 @@ def _result(names: NamesById, result: Result | None, winner_id: CompetitorId | N
     if result is None:
         return winner
     if isinstance(result, str):
-        return ", ".join(filter(None, (isolated(result), winner)))
+        return ", ".join(filter(None, (*map(isolated, result.split("|")), winner)))
     return winner or f"{len(result)} performances"
 
 

@@ -18,7 +18,7 @@ from api.web.console.overview_page import state_text, unity_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
 from api.web.ranking_pages import RANKING_PAGES
-from api.web.table import column_name
+from api.web.table import column_name, value_text
 from api.web.words import ENGLISH
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitorId, RankingId
@@ -90,9 +90,7 @@ def ranking_page(
 def _line(venue: Venue, below: str, table: BoardTable, line: TableLine, query: Query) -> list[Child]:
     explained = venue.address(f"{below}/competitors/{line.competitor_id}", _kept(query))
     name = joined((dot(line.color), element("a", name_text(line.name), href=explained)))
-    written = zip(table.columns, line.values, strict=True)
-    values = ["" if value is None else number_text(value, column.notation) for column, value in written]
-    return [line.position, name, *values]
+    return [line.place, name, *[value_text(ENGLISH, table, line, number) for number in range(len(table.columns))]]
 
 
 def _columns(venue: Venue, below: str, table: BoardTable) -> Html | None:

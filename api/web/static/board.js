@@ -179,7 +179,7 @@ function tellState(answers) {
 /** Announces the competitors who have moved. */
 function tellMoves(before, now) {
   const places = new Map(before.map((line) => [line.competitor_id, line.position]));
-  const moved = now.filter((line) => places.has(line.competitor_id) && places.get(line.competitor_id) !== line.position);
+  const moved = now.filter((line) => line.placed !== false && places.has(line.competitor_id) && places.get(line.competitor_id) !== line.position);
   if (moved.length) {
     status.textContent = moved.slice(0, TOLD_MAX).map((line) => word("moved_to", line)).join(" ");
   }

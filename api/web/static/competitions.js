@@ -48,7 +48,7 @@ function list(title, competitions) {
 
 function text({ sides, result, others }) {
   const names = sides.map(side);
-  const who = names.length === 2 && !others
+  const who = names.length === 2 && !others && sides.every(({ performance }) => performance === null)
     ? html`${names[0]} ${result ? html`<b>${result}</b>` : "–"} ${names[1]}`
     : html`${apart(names)}${others ? word("and_more", { number: others }) : nothing}`;
   const given = sides

@@ -74,6 +74,7 @@ export class Past {
     passage.goTo(sequence);
     const lines = passage.lines(criteria).map(({ competitor, position, values }) => ({
       position,
+      placed: values[0] !== null,
       competitor_id: passage.competitors[competitor].id,
       name: passage.competitors[competitor].name,
       color: passage.competitors[competitor].color,

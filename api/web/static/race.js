@@ -86,7 +86,10 @@ export class Race {
     const hues = competitors.map(([, , color], number) => (color === NO_COLOR ? HUES[number % HUES.length] : color));
     const strokes = toldApart(hues.map((color) => legible(color, paint)));
     const written = (number) => numberText(number, byPlace ? {} : this.#told.notation);
-    const last = competitors.map(([, name], number) => `${name} ${written(rows[number].at(-1) ?? 0)}`);
+    const last = competitors.map(([, name], number) => {
+      const value = rows[number].at(-1) ?? null;
+      return `${name} ${value === null ? "–" : written(value)}`;
+    });
     this.#picture.setAttribute("aria-label", word("over_time", { what: byPlace ? word("places") : this.#told.name, lines: last.join(", ") }));
     const font = `12px ${getComputedStyle(document.body).fontFamily}`;
     const axis = { stroke: paint.muted, font, grid: { stroke: paint.faint, width: 1 }, ticks: { show: false } };

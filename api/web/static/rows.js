@@ -4,6 +4,7 @@ import { html, nothing, render } from "./lit-html/lit-html.js";
 import { repeat } from "./lit-html/directives/repeat.js";
 import { NO_COLOR, numberText, readNumber, word } from "./words.js";
 
+const NONE = "–"; // for a missing total, and the place of who has none
 const NAME_LONG = 36; // characters, as in the service
 const MOVE = { duration: 700, easing: "cubic-bezier(.2, .8, .2, 1)" };
 const GLOW = { duration: 1600, easing: "ease-out" };
@@ -108,17 +109,24 @@ export class Rows {
     }
   }
 
+  /** A value, or a dash for a missing total; nothing for what the order did not need. */
+  #text(line, number) {
+    const [value, { decides, notation }] = [line.values[number], this.#columns[number]];
+    if (value !== null) return numberText(value, notation);
+    return decides && (number > 0 || line.placed !== false) ? "" : NONE;
+  }
+
   #row(place, line) {
     return html`<tr data-competitor=${line.competitor_id} id=${`line-${line.competitor_id}`}
       class=${line.competitor_id === this.#here ? "here" : nothing} aria-rowindex=${this.#offset + place + 2}>
-      <td class="position">${line.position}</td>
-      ${this.#beside.moved ? html`<td class="moved">${movedText(line.moved)}</td>` : nothing}
+      <td class="position">${line.placed === false ? NONE : line.position}</td>
+      ${this.#beside.moved ? html`<td class="moved">${line.placed === false ? nothing : movedText(line.moved)}</td>` : nothing}
       <th scope="row" class="name"><span class="who">${dot(line.color)}<a
         href=${this.#address(line.competitor_id)} target=${this.#target}
         class=${line.name.length > NAME_LONG ? "long" : nothing}><bdi>${line.name}</bdi></a></span></th>
       ${this.#beside.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${readNumber(sum)}</li>`)}</ol></td>` : nothing}
       ${line.values.map((value, number) => html`<td class=${this.#valueClass(number)} data-value=${
-        value ?? ""}>${value === null ? "" : numberText(value, this.#columns[number].notation)}${
+        value ?? ""}>${this.#text(line, number)}${
         number === 0 && line.gained ? html`<span class="gained"> ${readNumber(line.gained)}</span>` : nothing}</td>`)}
     </tr>`;
   }

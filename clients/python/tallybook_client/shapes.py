@@ -251,13 +251,14 @@ class Ranking(_Shape, frozen=True, kw_only=True):
 
 class Standing(Struct, frozen=True, kw_only=True):
     """`overall`, in a sub-table: the position in the whole. `moved`, if requested: places gained since then; None:
-    there was no such line."""
+    there was no such line. `placed`: False if there is no total."""
 
     competitor_id: int
     position: int
     total: int | None
     overall: int | UnsetType = UNSET
     moved: int | None | UnsetType = UNSET
+    placed: bool = True
 
 
 class UnityStandings(Struct, frozen=True, kw_only=True):
@@ -294,6 +295,7 @@ class ClassificationLine(Struct, frozen=True, kw_only=True):
     decided_by: int | None
     overall: int | UnsetType = UNSET
     moved: int | None | UnsetType = UNSET
+    placed: bool = True
 
 
 class Classification(_Shape, frozen=True, kw_only=True):
@@ -402,6 +404,7 @@ class UnityStanding(Struct, frozen=True, kw_only=True):
     position: int
     total: int | None
     lines: int
+    placed: bool = True
 
 
 class RankingStandings(Struct, frozen=True, kw_only=True):

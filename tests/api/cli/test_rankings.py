@@ -72,7 +72,7 @@ async def test_every_fault_of_a_ranking_is_listed(tallybook: Tallybook, slug: st
 
 async def test_a_known_kind_decides_the_unities(tallybook: Tallybook, slug: str) -> None:
     assert await tallybook.refused("ranking", "create", slug, "Contest", "--like", "icpc", "--unity", "solved") == [
-        "--like already sets the unities; leave out --unity, --sort, --decimals, --time and --counts."
+        "--like already sets the unities; leave out --unity, --sort, --decimals, --time, --counts and --absent."
     ]
     await tallybook.done("ranking", "create", slug, "Contest", "--like", "icpc")
     (contest,) = await listed(tallybook, slug)

@@ -244,6 +244,17 @@ def test_sailing_gives_one_more_than_the_entries_to_those_who_did_not_finish() -
     assert found["seconds"] == {B: "1", C: "1"}
 
 
+@pytest.mark.parametrize("name", get_args(KindName))
+def test_nobody_is_in_front_for_doing_nothing(name: KindName) -> None:
+    """Where the lowest total wins, it is not that of who has no points."""
+    kind = kinds()[name]
+    deciding = {unity.name: unity for unity in kind.unities}
+    first = kind.criteria[0]["unity"] if kind.criteria else kind.unities[0].name
+    assert deciding[first].counts_results or deciding[first].sort == "DESC"
+    if name in ("sailing", "golf", "race"):
+        assert {kind.unities[0].absent, deciding[first].absent} == {"none"}
+
+
 def test_golf_adds_the_strokes_of_all_rounds() -> None:
     """Rules of Golf 3.3: the player with the fewest strokes in all rounds wins. Who withdrew has no score."""
     rounds = table("golf", (A, B, C, {A: "71", B: "68", C: "70"}), (A, B, "69|WD"))

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, competitions_part
 from api.web.words import ENGLISH
 from tests.api.public_boards import Board, change
+from tests.api.web.test_console import words
 from tests.bounds import Bounds
 from tests.service import Client, create_ranking, deltas, listed, register
 
@@ -123,6 +124,22 @@ async def test_a_competition_without_a_date_took_place_when_its_points_were_reco
         "Number 1": -1,
     }
     assert (await cup.shown("&on=2001-12-31"))[0] == march
+
+
+async def test_two_in_a_race_are_shown_with_a_performance_each(cup: Cup, board: Board) -> None:
+    first, second = cup.ids[:2]
+    race = await cup.add("2001-03-01 12:00:00", first, second, result="10.1|9.8", winner=second)
+    await cup.give(race, second, 3)
+    shown = (await cup.table())["competitions"]["latest"]
+    assert shown["result"] is None
+    assert [(side["name"], side["performance"], side["won"]) for side in shown["sides"]] == [
+        ("Number 1", "10.1", False),
+        ("Number 2", "9.8", True),
+    ]
+    page = words((await cup.client.send("GET", f"/board/{board.slug}?ranking={cup.ranking}")).body.decode())
+    assert "Latest Number 1 10.1, Number 2 9.8" in page.replace(" ,", ",")
+    explained = words((await board.get(f"competitors/{second}?ranking={cup.ranking}")).body.decode())
+    assert "Number 1 10.1, Number 2 9.8" in explained
 
 
 async def test_in_a_long_log_the_latest_is_sought_among_those_entered_last(cup: Cup, bounds: Bounds) -> None:

@@ -33,7 +33,7 @@ def said_of(page: Answer) -> dict[str, str]:
 
 
 def shown(*names: str, more: str = "", color: str = "169b62") -> Pictured:
-    lines = [PictureLine(place, place, name, color, str(30 - place)) for place, name in enumerate(names, start=1)]
+    lines = [PictureLine(str(place), place, name, color, str(30 - place)) for place, name in enumerate(names, start=1)]
     return Pictured("Cup", "League", "points", "As of today", tuple(lines), more, "Nobody", "No. {number}")
 
 
@@ -134,7 +134,7 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max
 @settings(unhurried, max_examples=15)
 @given(st.lists(_NAMES, max_size=PICTURE_LINES), _NAMES, st.text("0123456789abcdef", min_size=6, max_size=6))
 def test_whatever_the_names_are_there_is_a_picture(names: list[str], title: str, color: str) -> None:
-    line = tuple(PictureLine(999_999, 7, name, color, "\u22129\u202f223\u202f372\u202f036") for name in names)
+    line = tuple(PictureLine("999999", 7, name, color, "\u22129\u202f223\u202f372\u202f036") for name in names)
     image = Image.open(BytesIO(draw(Pictured(title, title, title, title, line, title, title, title))))
     assert image.size == (WIDTH, HEIGHT)
     assert image.getpixel((WIDTH - 10, HEIGHT // 2)) == image.getpixel((10, HEIGHT // 2))  # nothing runs over the edge
