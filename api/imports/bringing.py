@@ -432,7 +432,7 @@ def _kind(table: BroughtRanking, groups: tuple[int, ...]) -> Kind:
             for award in scoring["awards"]
         ]
         scorings.append(of_groups)
-    return replace(kind, scorings=tuple(scorings))
+    return replace(kind, scorings=tuple(scorings), criteria=table.criteria or kind.criteria)
 
 
 def _amount(main: KindUnity, points: str) -> int:

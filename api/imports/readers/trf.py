@@ -8,7 +8,7 @@ ranking does not need are left out.
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -35,8 +35,15 @@ _SYSTEM: Final = re.compile(r"([A-Z]) *([0-9]{1,3}(?:\.[0-9]{1,2})?)")
 _USUAL: Final = {"W": Fraction(1), "D": Fraction(1, 2), "L": Fraction(0)}
 _CODES: Final = {"1": "W", "w": "W", "+": "W", "f": "W", "=": "D", "d": "D", "h": "D", "0": "L", "l": "L", "-": "A"}
 _CODES_OF_BYES: Final = {"bye": "P", "full bye": "W", "half bye": "D", "zero bye": "A"}
-_READ: Final = re.compile("0[0-9]2|1[0-9]2|222")
+_READ: Final = re.compile("0[0-9]2|1[0-9]2|2[0-2]2")
 """Records that are read, or say nothing of the ranking."""
+_ROUND_ROBIN: Final = re.compile("ROBIN|BERGER|SCHILLER|SCHEVENINGEN")
+_ROUND_ROBIN_TEXT: Final = re.compile(r"round.?robin|berger|\bRR\b", re.IGNORECASE)
+_EDITION_FROM: Final = "2026/03/01"
+"""Tournaments that began earlier have the tie-breaks of 2024."""
+_TIEBREAK: Final = re.compile("([A-Z]{2,4})(?:/[CM][0-9]|/L[+-][0-9]{1,2})?")
+_TIEBREAKS: Final = frozenset(("BH", "FB", "AOB", "SB", "DE", "WIN", "WON", "BPG", "BWG", "PS", "REP", "STD", "KS"))
+_OPTIONS: Final = {"C": "cut", "M": "median", "L": "limit"}
 _OF_TEAMS: Final = frozenset(("013", "310", "299"))
 """With these records, points may be other than those of the results."""
 
@@ -99,6 +106,7 @@ def read_trf(content: bytes) -> Brought:
         _check_points(players, points, rounds, found)
     found.refuse_if_any()
     entrants = tuple([player.entrant for player in players.values()])
+    criteria, is_swiss = _criteria(said, found)
     usual = all(points[code] == amount for code, amount in (*_USUAL.items(), ("P", 1), ("A", 0)))
     outcomes = {
         "win": "W",
@@ -112,11 +120,32 @@ def read_trf(content: bytes) -> Brought:
     }
     table = BroughtRanking(
         name=name,
-        like="chess",
+        like="chess-swiss" if is_swiss else "chess-round-robin",
+        criteria=criteria,
         entrants=tuple([one.key for one in entrants]),
         points={} if usual else {outcome: _number(points[code]) for outcome, code in outcomes.items()},
     )
     return Brought(name=name, entrants=entrants, rankings=(table,), meetings=tuple(meetings), notes=found.notes)
+
+
+def _criteria(said: dict[str, str], found: Noticed) -> tuple[tuple[dict[str, Any], ...], bool]:
+    """The order that the report says (record 212, or 202 after the points); empty: it says none. And whether it is a
+    Swiss tournament: by the coded type, or else by the free text."""
+    coded = said.get("192", "")[4:]
+    is_swiss = not (_ROUND_ROBIN if coded.strip() else _ROUND_ROBIN_TEXT).search(coded or said.get("092", "")[4:])
+    rules = {} if is_swiss else {"pairing": "predetermined"}
+    start = said.get("042", "")[4:].strip()
+    rules |= {"edition": "2024-08"} if start and start < _EDITION_FROM else {}
+    order = said.get("212", "")[4:] or said.get("202", "")[4:]
+    criteria: list[dict[str, Any]] = [{"unity": "points"}]
+    for name in filter(None, (part.strip().upper() for part in order.split(","))):
+        tiebreak = _TIEBREAK.fullmatch(name)
+        if tiebreak is not None and tiebreak[1] in _TIEBREAKS:
+            options = {_OPTIONS[kind]: int(number) for kind, number in re.findall("/([CML])([+-]?[0-9]+)", name)}
+            criteria.append({"unity": "points", "tiebreak": tiebreak[1], **options, **rules})
+        elif name != "PTS":
+            found.note(f"tie-break {name} is left out")
+    return (tuple(criteria) if order.strip() else ()), is_swiss
 
 
 def _take_player(line: str, number: int, players: dict[int, _Player], taken: set[str], found: Noticed) -> None:

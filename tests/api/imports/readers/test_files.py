@@ -298,6 +298,22 @@ def test_the_games_of_a_report_give_the_official_points(name: str) -> None:
     assert [f"{float(amount):g}" for amount in points.values()] == _OFFICIAL[name].split()
 
 
+def test_the_order_of_a_report_becomes_the_criteria_of_its_edition() -> None:
+    (swiss,), (three,), (everybody,) = (
+        brought(f"{name}.trf").rankings for name in ("swiss", "three_points", "round_robin")
+    )
+    assert (swiss.like, three.like, everybody.like) == ("chess-swiss", "chess-swiss", "chess-round-robin")
+    assert swiss.criteria[:2] == ({"unity": "points"}, {"unity": "points", "tiebreak": "BH", "cut": 1})
+    assert [one.get("tiebreak") for one in three.criteria] == [None, "SB", "PS"]  # RTNG is left out
+    assert everybody.criteria == ()
+    text = (FILES / "swiss.trf").read_text().replace("042 2026/11/29", "042 2025/11/29")
+    text = text.replace("192 FIDE_DUTCH", "192 BERGER_ROUNDROBIN").replace("BH/C1,BH,SB", "KS/L-2,SB/C1")
+    assert read_text(text, "x.trf").rankings[0].criteria[1:3] == (
+        {"unity": "points", "tiebreak": "KS", "limit": -2, "pairing": "predetermined", "edition": "2024-08"},
+        {"unity": "points", "tiebreak": "SB", "cut": 1, "pairing": "predetermined", "edition": "2024-08"},
+    )
+
+
 def test_the_first_participant_of_a_game_had_white() -> None:
     report = brought("round_robin.trf")
     names = {entrant.key: entrant.name for entrant in report.entrants}
