@@ -9,21 +9,23 @@ from cyclopts import Parameter
 from api.cli import printing
 from api.cli.arguments import THE_COMPETITOR, Argument, option, positional
 from api.cli.names import CompetitorText
-from api.cli.previews import DryRun
+from api.cli.previews import DryRun, show_comparison
 from api.cli.progress import progress
 from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
+from api.desk.desk import Desk
 from api.interface.names import Names, typed
 from api.interface.rendering import encode
 from api.interface.resources.competitor_exports import competitor_json, exported_events
 from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
-from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
+from engine.domain.commands import ChangeCompetitor, Command, EraseCompetitor, RegisterCompetitor
 from engine.domain.errors import TournamentStopped, Unacceptable
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureEffect, ErasureQuestion
-from projections.answers.view import ask
+from projections.answers.registrations import ReplacingQuestion, WithdrawingQuestion
+from projections.answers.view import View, ask
 from projections.verification.erasures import erase_in_log
 
 _COLOR: Final = option("color", about="Six hexadecimal digits, without #.")
@@ -103,6 +105,81 @@ def _print_mentions(found: ErasureEffect) -> None:
     printing.table(columns, rows, title="Its name stays in these texts")
     if found.mentions_left_out:
         printing.say(f"and {printing.count(found.mentions_left_out, 'more text')}")
+
+
+async def replace_competitor(
+    slug: Slug,
+    competitor: CompetitorText,
+    by: CompetitorText,
+    /,
+    *,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
+        former, present = names.competitor(competitor), names.competitor(by)
+        found = await ask(view, ReplacingQuestion(former=former, present=present))
+        sequence = None if dry_run else await _done(desk, view, found.commands)
+    if json:
+        facts = {"competitions": found.competitions, "rankings": found.rankings, "points": found.points}
+        printing.json({"id": former, "by": present, **facts, "sequence": sequence})
+        return
+    if found.points:
+        columns = ("event", "ranking", "unity", "competition", "points")
+        rows = []
+        for one in found.points:
+            ranking = view.ranking(one.ranking_id)
+            unity = ranking.unities[one.unity_id]
+            rows.append((one.sequence, ranking.name, unity.name, one.competition_id, unity.notation.text(one.amount)))
+        printing.table(columns, rows, title=f"Points given by hand stay with competitor {former}")
+    where_else = printing.count(len(found.rankings), "ranking")
+    printing.say(
+        f"competitor {former} {'would be' if dry_run else 'is'} replaced by {present} in "
+        f"{printing.count(len(found.competitions), 'competition')} and {where_else}, and erased"
+    )
+
+
+async def withdraw_competitor(
+    slug: Slug,
+    competitor: CompetitorText,
+    /,
+    *,
+    keep_results: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    keep_results
+        Its results stay, and it stays in the rankings: only what it has not played is voided.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        competitor_id = Names(view.live.board).competitor(competitor)
+        found = await ask(view, WithdrawingQuestion(competitor_id=competitor_id, keeps_results=keep_results))
+        if dry_run and not json:
+            show_comparison(view, found.compared, json=False)
+        sequence = None if dry_run else await _done(desk, view, found.commands)
+    if json:
+        facts = {"voided": found.voided, "struck": found.struck, "rankings": found.rankings}
+        compared = {"compared": found.compared} if dry_run else {}
+        printing.json({"id": competitor_id, **facts, **compared, "sequence": sequence})
+        return
+    would = "would be " if dry_run else ""
+    struck = f", its part in {len(found.struck)} more struck" if found.struck else ""
+    left = f"; it {'would leave' if dry_run else 'leaves'} {printing.count(len(found.rankings), 'ranking')}"
+    printing.say(f"{printing.count(len(found.voided), 'competition')} {would}voided{struck}{left}")
+
+
+async def _done(desk: Desk, view: View, commands: Iterable[Command]) -> Sequence | None:
+    """The sequence of the last event that these commands lead to; None: there is none."""
+    sequence = None
+    for command in commands:
+        sequence = (await desk.submit(view.live, command, actor=OPERATOR)).last_sequence
+    return sequence
 
 
 async def export_competitor(

@@ -192,10 +192,31 @@ _TREE: Final = (
         "competitor erase",
         "competitors:erase_competitor",
         """
-        Erase all names, tags and colours that a competitor ever had, and its parent. From then on it appears as #ID,
-        also at past moments. Points and places stay. Names also stay in reasons and other texts, which the command
+        Erase all names, tags, colours and keys that a competitor ever had, and its parent. From then on it appears as
+        #ID, also at past moments. Points and places stay. Names also stay in reasons and other texts, which the command
         lists, in backups, and with receivers of events. This cannot be undone. If the tournament has stopped, give the
         id.
+        """,
+    ),
+    Entry(
+        "competitor replace",
+        "competitors:replace_competitor",
+        """
+        Replace a competitor that was registered twice BY the other registration: in its competitions, whose results
+        then give the other one the points, in the rankings that it is in, and as a parent. Its key goes to the other
+        one, if that has none. Then it is erased. Points that somebody gave it by hand stay with it, and are listed.
+
+        If both took part in a competition, this is refused. If it is interrupted, run the same command again, with
+        ids.
+        """,
+    ),
+    Entry(
+        "competitor withdraw",
+        "competitors:withdraw_competitor",
+        """
+        Take out a competitor that withdrew: competitions of two are voided, so that they count for nobody, it is struck
+        from competitions of more, and it leaves the open rankings. --dry-run shows who would move. With --keep-results,
+        only competitions that it has not played are voided.
         """,
     ),
     Entry(

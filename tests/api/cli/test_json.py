@@ -84,6 +84,8 @@ GIVEN: Final = {
     "digests": "--output {digests}",
     "verify": "--digests {digests}",
     "rebuild": "",
+    "competitor withdraw": "{slug} Cid --dry-run",
+    "competitor replace": "{slug} Dan Eve",
     "competitor erase": "{slug} Cid",
     "erasures keep": "{erasures}",
     "erasures apply": "{erasures}",
