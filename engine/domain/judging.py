@@ -72,7 +72,7 @@ from engine.domain.terms import (
     name_fault,
     slug_fault,
 )
-from engine.domain.tiebreaking import tiebreak_faults, with_edition
+from engine.domain.tiebreaking import tiebreak_faults, with_editions
 
 _T = TypeVar("_T")
 _N = TypeVar("_N", str, str | None, str | UnsetType, str | None | UnsetType)
@@ -557,13 +557,13 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
     ranking = _open_ranking(state, command.ranking_id)
     if len(command.criteria) > CRITERIA_MAX:
         raise unacceptable([Fault("criteria", f"must be at most {CRITERIA_MAX}")])
-    faults = []
-    for number, criterion in enumerate(command.criteria):
+    faults, criteria = [], with_editions(state, ranking, command.criteria)
+    for number, criterion in enumerate(criteria):
         unity = ranking.unities.get(criterion.unity_id)
         if unity is None:
             faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
         else:
-            faults += within(f"criteria[{number}]", tiebreak_faults(state, ranking, criterion))
+            faults += within(f"criteria[{number}]", tiebreak_faults(ranking, criterion))
         if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
             faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
         if criterion.drop:
@@ -582,7 +582,6 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
         if criterion.among is None and criterion.tiebreak != "DE" and criterion in command.criteria[:number]
     ]
     refuse_if_any(faults)
-    criteria = tuple([with_edition(state, ranking, one) for one in command.criteria])
     return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=criteria)
 
 

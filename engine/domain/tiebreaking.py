@@ -4,6 +4,7 @@ Pure. The values are computed in `projections/board/tiebreaks.py`.
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final, get_args
@@ -33,17 +34,21 @@ _ONLY_FOR: Final[dict[str, tuple[TiebreakCode, ...]]] = {
 _SWISS_ONLY: Final = ("BH", "FB", "AOB")
 
 
-def with_edition(state: State, ranking: RankingState, criterion: Criterion) -> Criterion:
-    """The criterion with the edition that was in force at the first competition, or the newest."""
-    if criterion.tiebreak is None or criterion.edition is not None:
-        return criterion
+def with_editions(state: State, ranking: RankingState, criteria: Items[Criterion]) -> tuple[Criterion, ...]:
+    """The criteria, their tie-breaks with the edition that was in force at the first competition, or the newest; with
+    none if that is too long ago."""
+    if all(one.tiebreak is None or one.edition is not None for one in criteria):
+        return tuple(criteria)
     first = _first_date(state, ranking)
     in_force = [edition for edition, since in _SINCE.items() if first is None or since <= first]
-    return replace(criterion, edition=in_force[-1]) if in_force else criterion
+    edition = in_force[-1] if in_force else None
+    return tuple(
+        [replace(one, edition=one.edition or edition) if one.tiebreak is not None else one for one in criteria]
+    )
 
 
-def tiebreak_faults(state: State, ranking: RankingState, criterion: Criterion) -> Iterator[Fault]:
-    """Those of a criterion, in a ranking that has its unity."""
+def tiebreak_faults(ranking: RankingState, criterion: Criterion) -> Iterator[Fault]:
+    """Those of a criterion `with_editions`, in a ranking that has its unity."""
     code = criterion.tiebreak
     for name, codes in _ONLY_FOR.items():
         if getattr(criterion, name) and code not in codes:
@@ -59,12 +64,11 @@ def tiebreak_faults(state: State, ranking: RankingState, criterion: Criterion) -
             yield Fault(name, f"must be from {least} to {CUTS_MAX}")
     if not (ranking.scorings if code == "ARO" else worth(ranking.scorings, criterion.unity_id, "win") is not None):
         yield Fault("tiebreak", "needs a scoring that gives points for wins in this unity")
-    dated = with_edition(state, ranking, criterion)
-    if dated.edition is None:
+    if criterion.edition is None:
         yield Fault(
             "edition", f"must be sent, as the first competition is older than {min(_SINCE)}: {', '.join(_SINCE)}"
         )
-    if code in _SWISS_ONLY and criterion.pairing == "predetermined" and dated.edition == _NEWEST:
+    if code in _SWISS_ONLY and criterion.pairing == "predetermined" and criterion.edition == _NEWEST:
         yield Fault("tiebreak", "is only for Swiss tournaments")
 
 

@@ -11,7 +11,7 @@ from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
 from projections.answers.view import View
 from projections.board.board import Board
-from projections.board.classification import needs_sums
+from projections.board.classification import has_tiebreaks, needs_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums
 from projections.board.order import OrderedLines
@@ -154,7 +154,7 @@ class PastBoardAt(BoardAt):
     @asynccontextmanager
     async def classified(self, ranking_id: RankingId) -> AsyncIterator[ClassifiedLines]:
         ranking = self.board.rankings[ranking_id]
-        if needs_sums(ranking):
+        if needs_sums(ranking) or (self.clock is not None and has_tiebreaks(ranking)):
             await self.know_sums(ranking_id)
         yield await in_time_slices(ClassifiedLines.in_steps(self.board, ranking, self.sums(ranking_id)))
 

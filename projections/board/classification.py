@@ -155,7 +155,7 @@ def value_notations(ranking: Ranking, criteria: Items[Criterion]) -> list[Notati
 
 def needs_sums(ranking: Ranking) -> bool:
     """Whether its criteria need its sums of competitions."""
-    return not by_totals_alone(ranking.criteria)
+    return any(not compares_totals(one) and one.tiebreak is None for one in ranking.criteria)
 
 
 def classified(

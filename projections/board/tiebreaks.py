@@ -219,7 +219,7 @@ class Tiebreaks:
         return _mean(parts)
 
     def _buchholz(self, competitor_id: CompetitorId) -> int:
-        return sum(part.score or 0 for part in self._scores.parts(competitor_id))
+        return sum([part.score or 0 for part in self._scores.parts(competitor_id)])
 
     def _koya(self, criterion: Criterion, competitor_id: CompetitorId) -> list[Contribution]:
         """The points against those who have at least half of the possible points."""
@@ -258,20 +258,18 @@ class Tiebreaks:
 
     def _counted(self, code: TiebreakCode | None, competitor_id: CompetitorId) -> list[Contribution]:
         """The rounds that count, each with 1; standard points are halves: 2 for a win, 1 for a draw."""
-        win, draw, parts = self._rules.win, self._rules.draw, list[Contribution]()
-        for play in self._plays(competitor_id):
-            is_game = play.kind == "played" or (play.kind == "forfeit win" and not self._is_swiss)
-            amounts = {
-                "WIN": play.points == win,
-                "WON": play.points == win and is_game,
-                "BPG": play.is_black and is_game,
-                "BWG": play.is_black and is_game and play.points == win,
-                "REP": play.kind not in _VOLUNTARY,
-                "STD": (play.points >= draw) + (play.points > draw),
-            }
-            if amount := amounts[code or ""]:
-                parts.append(_part(play, int(amount)))
-        return parts
+        return [_part(play, amount) for play in self._plays(competitor_id) if (amount := int(self._amount(code, play)))]
+
+    def _amount(self, code: TiebreakCode | None, play: Play) -> int:
+        if code == "STD":
+            return (play.points >= self._rules.draw) + (play.points > self._rules.draw)
+        if code == "REP":
+            return play.kind not in _VOLUNTARY
+        if code in ("WIN", "WON", "BWG") and play.points != self._rules.win:
+            return False
+        if code in ("BPG", "BWG") and not play.is_black:
+            return False
+        return code == "WIN" or play.kind == "played" or (play.kind == "forfeit win" and not self._is_swiss)
 
     @cached_property
     def _are_rated(self) -> bool:
@@ -300,6 +298,7 @@ class _Scores:
         self._is_fore = fore
         self._plays: dict[CompetitorId, Items[Play]] = {}
         self._adjusted: dict[CompetitorId, int] = {}
+        self._parts: dict[tuple[CompetitorId, bool], list[Contribution]] = {}
 
     def plays(self, competitor_id: CompetitorId) -> Items[Play]:
         """In order, with absences."""
@@ -330,9 +329,12 @@ class _Scores:
             self._adjusted[competitor_id] = score
         return self._adjusted[competitor_id]
 
-    def parts(self, competitor_id: CompetitorId, *, multiplied: bool = False) -> list[Contribution]:
+    def parts(self, competitor_id: CompetitorId, *, multiplied: bool = False) -> Items[Contribution]:
         """The scores of a competitor's opponents and dummies, each `multiplied` by the points against them."""
-        parts = list[Contribution]()
+        known = self._parts.get((competitor_id, multiplied))
+        if known is not None:
+            return known
+        parts = self._parts[competitor_id, multiplied] = list[Contribution]()
         for play in self.plays(competitor_id):
             is_dummy = self._is_swiss and play.kind != "played"
             if is_dummy:

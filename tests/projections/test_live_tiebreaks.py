@@ -18,8 +18,11 @@ from projections.answers.classification import Classification, ClassificationQue
 from projections.answers.explanation import ExplainQuestion, Explanation
 from projections.answers.foreseen import ForeseenQuestion
 from projections.answers.view import View, ask, view_of
+from projections.board import games
 from projections.board.board import Board
 from projections.board.classification import Classified, classified
+from projections.past import folds
+from tests.calls import Calls
 from tests.desks import head_of, open_arena, recorded, submit
 from tests.histories import counted_of, fold_events, with_sums
 from tests.projections.test_games import Played, scoring_of
@@ -186,14 +189,39 @@ async def test_a_change_while_lines_are_computed_does_not_show_in_them(desk: Des
     its = await evening(desk)
     for game in its.games:
         await its.do(game)
-    at_first = await its.table()
-    async with its.view() as view:
-        classifications = view.live.classifications
-        async with classifications.lines(its.ranking_id, view.know_sums) as now:
-            classifications._known.clear()
-            for game in its.games[:4]:
-                result = None if len(game.participants) == 2 else game.result
-                await its.do(commands.ChangeCompetition(competition_id=game.competition_id, result=result))
-            found = finished(now.run(0, 100))
-    assert [(one.competitor_id, one.position, list(one.values)) for one in found] == lines(at_first)
+    at_first = await its.replayed()
+    async with its.view() as view, view.live.classifications.lines(its.ranking_id, view.know_sums) as now:
+        for game in its.games[:4]:
+            result = "-:-" if len(game.participants) == 2 else "zero bye"
+            await its.do(commands.ChangeCompetition(competition_id=game.competition_id, result=result))
+        found = finished(now.run(0, 100))
+    assert [one.values[1:] for one in found] != [one.values[1:] for one in await its.replayed()]
+    assert found == at_first
     await its.check()
+
+
+async def test_a_game_that_turns_out_to_be_a_forfeit_changes_tie_breaks_and_no_points(desk: Desk) -> None:
+    its = await evening(desk)
+    for game in its.games:
+        await its.do(game)
+    before, head = await its.table(), await head_of(desk.database, its.tournament_id)
+    game = next(game for game in its.games if game.result == "1:0")
+    await its.do(commands.ChangeCompetition(competition_id=game.competition_id, result="+:-"))
+    assert (await head_of(desk.database, its.tournament_id)).sequence == head.sequence + 1
+    assert lines(await its.table()) != lines(before)
+    await its.check()
+
+
+async def test_of_a_corrected_result_only_the_competition_is_read_again(desk: Desk, calls: Calls) -> None:
+    """No events are read from the log either: what decides is on the board."""
+    its = await evening(desk)
+    for game in its.games:
+        await its.do(game)
+    read, from_log = calls(games, "read"), calls(folds, "competition_sums")
+    await its.table()
+    assert (len(read), len(from_log)) == (len(its.games), 0)
+    game = next(game for game in its.games if game.result == "1:0")
+    await its.do(commands.ChangeCompetition(competition_id=game.competition_id, result="0:1"))
+    await its.table()
+    assert [one.result for _, one in read[len(its.games) :]] == ["0:1"]
+    assert from_log == []
