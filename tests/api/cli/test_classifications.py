@@ -193,6 +193,14 @@ Grischuk: Ivanchuk ==, Radjabov 1=
 Ivanchuk: Radjabov 0=
 """
 
+REGATTA = """\
+date,participants,score
+2024-06-01,Ann|Bob|Cid,1|2|3
+2024-06-02,Ann|Bob|Cid,2|1|OCS
+2024-06-03,Ann|Bob|Cid,1|3|2
+2024-06-04,Ann|Bob|Cid,OCS|2|1
+"""
+
 
 def games(crosstable: str) -> str:
     """A file with the games, by the last days of the two halves."""
@@ -300,6 +308,8 @@ date,participants,score,time
         ),
         # The shortest time counts; the last of Powell was longer than the one before.
         ("laps", RUNS, [(1, "Bolt"), (2, "Gay"), (3, "Powell"), (4, "Bailey")], "9580 9690 9820 9930"),
+        # The worst of four races is left out; who starts too early gets one point more than there are boats.
+        ("sailing", REGATTA, [(1, "Ann"), (2, "Bob"), (3, "Cid")], "40 50 60"),
     ],
 )  # fmt: skip
 async def test_a_ranking_of_a_known_kind_is_classified_as_it_was(
