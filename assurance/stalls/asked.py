@@ -162,6 +162,11 @@ def writes(slug: str, scale: Scale, facts: Items[Event]) -> Iterator[Asked]:
         ("PUT", f"rankings/{RANKING}/add.json", {"participants_delta": of_all[BEST], "competition_id": RACE}),
         ("PUT", f"rankings/{RANKING}/add.json", {"participants_delta": of_all[BEST]}),
         ("PUT", f"rankings/{RANKING}/classification.json", {"criteria": f'[{{"unity":{SUM},"best":3}}]'}),
+        (
+            "PUT",
+            f"rankings/{RANKING}/scoring.json",
+            {"scorings": f'[{{"awards":[{{"unity":{SUM},"from":"outcome"}}]}}]'},
+        ),
         ("PUT", f"rankings/{RANKING}/reverse.json", {"sequence": _points(facts)[0]}),
         ("PUT", f"rankings/{ROLLING}/close.json", {}),
         ("PUT", f"rankings/{ROLLING}/reopen.json", {}),

@@ -116,12 +116,12 @@ _KEY_SHOWN_MAX: Final = 80
 SHOWN_KEYS_MAX: Final = 20
 """Keys of a table that are named when a result is not among them."""
 _NUMBER: Final = r"(1/2|½|[0-9]{1,9}(?:[.,][0-9]{1,6}|½)?)"
-_SCORE: Final = re.compile(rf"{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*(.*)", re.DOTALL)  # noqa: RUF001 - a dash is one, too
-_FORFEIT: Final = re.compile(r"([+-])\s*[:/]?\s*([+-])")
+_SCORE: Final = re.compile(rf"{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*(.*)", re.DOTALL | re.ASCII)  # noqa: RUF001 - a dash is one, too
+_FORFEIT: Final = re.compile(r"([+-])\s*[:/]?\s*([+-])", re.ASCII)
 _BYE: Final = re.compile(r"(?:(full|half|zero)[ -](?:point )?)?bye")
 _QUANTITY: Final = re.compile(r"([0-9]{1,18}(?::[0-5][0-9]){0,2})(?:\.([0-9]{1,9}))?")
 _PLACE: Final = re.compile(r"([1-9][0-9]{0,8})\.?")
-_SOLVED: Final = re.compile(r"(?:[^\W_]{1,8}:)?([0-9]{1,6})(?:\+([0-9]{1,4}))?")
+_SOLVED: Final = re.compile(r"(?:[A-Za-z0-9]{1,8}:)?([0-9]{1,6})(?:\+([0-9]{1,4}))?")
 _NOT_SOLVED: Final = "-"
 _MINUS: Final = "\N{MINUS SIGN}"
 

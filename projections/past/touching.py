@@ -17,7 +17,8 @@ from engine.domain.terms import CompetitionId, CompetitorId
 _ONE: Final = ("competitor_id", "parent_id", "winner_id")
 """The fields that name one competitor."""
 _LISTS: Final = ("participants", "added", "removed", "competitors")
-_LINES: Final = ("deltas", "results", "totals")
+_LINES: Final = ("deltas", "results", "totals", "silent", "silent_results")
+_NAMED: Final = "replaced"
 """The fields whose items begin with the id of a competitor."""
 
 
@@ -42,7 +43,7 @@ def touch(recorded: Recorded, competitor_id: CompetitorId, takes_part: Callable[
     for name in _LISTS:
         if name in told:
             told[name] = [one for one in told[name] if one == competitor_id]
-    for name in _LINES:
+    for name in (*_LINES, _NAMED):
         if name in told:
             told[name] = [line for line in told[name] if line[0] == competitor_id]
     if isinstance(result := told.get("result"), dict):
@@ -58,5 +59,6 @@ def _names(event: Event, competitor_id: CompetitorId) -> bool:
         any(getattr(event, name, None) == competitor_id for name in _ONE)
         or any(competitor_id in (getattr(event, name, ()) or ()) for name in _LISTS)
         or any(line.competitor_id == competitor_id for name in _LINES for line in getattr(event, name, ()))
+        or any(competitor_id == named for named, _ in getattr(event, _NAMED, ()))
         or (isinstance(result, dict) and competitor_id in result)
     )

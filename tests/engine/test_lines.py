@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.domain.events import Delta, PointsAdded
 from engine.domain.expiry import ExpiresOn, Expiry
-from engine.domain.lines import Rule
+from engine.domain.lines import LineName, Rule
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
 RANKING: Final = RankingId(1)
@@ -25,15 +25,19 @@ days: Final = st.integers(0, 12).map(lambda n: DAY + timedelta(days=n))
     undone=st.sets(st.just(GIVEN)),
     voided=st.sets(st.just(MATCH)),
     struck=st.sets(st.sampled_from(COMPETITORS)),
+    replaced=st.sets(st.tuples(st.sampled_from(COMPETITORS), st.sampled_from(UNITIES))),
     date=st.none() | days,
     closed_at=st.none() | days,
     now=st.none() | days,
 )
-@example(undone=set(), voided=set(), struck=set(), date=None, closed_at=DAY, now=DAY + timedelta(days=9))
+@example(
+    undone=set(), voided=set(), struck=set(), replaced=set(), date=None, closed_at=DAY, now=DAY + timedelta(days=9)
+)
 def test_a_line_counts_just_where_it_is_among_those_that_count(
     undone: set[Sequence],
     voided: set[CompetitionId],
     struck: set[CompetitorId],
+    replaced: set[LineName],
     date: datetime | None,
     closed_at: datetime | None,
     now: datetime | None,
@@ -43,6 +47,7 @@ def test_a_line_counts_just_where_it_is_among_those_that_count(
         undone=undone,
         voided=voided,
         struck={MATCH: struck},
+        replaced={GIVEN: replaced},
         dates={} if date is None else {MATCH: date},
         expiries={UNITIES[0]: Expiry(lasts="P7D", on=next(iter(ExpiresOn)))},
         closed_at=closed_at,

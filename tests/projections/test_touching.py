@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import repeat
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from hypothesis import given
@@ -26,8 +27,9 @@ def named_in(value: Any, hint: Any) -> Iterator[int]:
             if name in value.__struct_fields__:
                 yield from named_in(getattr(value, name), of_field)
     elif isinstance(value, tuple) and get_origin(hint) is tuple:
-        for one in value:
-            yield from named_in(one, get_args(hint)[0])
+        kinds = get_args(hint)
+        for one, kind in zip(value, repeat(kinds[0]) if kinds[-1] is ... else kinds, strict=False):
+            yield from named_in(one, kind)
     elif isinstance(value, dict):
         for possible in get_args(hint):
             if get_origin(possible) is dict:
@@ -57,7 +59,11 @@ def test_whoever_an_event_names_it_touches_and_nobody_else(given_: dict[Any, Eve
         told = touched(event, who)
         assert told is not None, kind
         lists = [told.get(name, []) for name in ("participants", "added", "removed", "competitors")]
-        lines = [line for name in ("deltas", "results", "totals") for line in told.get(name, [])]
+        lines = [
+            line
+            for name in ("deltas", "results", "totals", "silent", "silent_results", "replaced")
+            for line in told.get(name, [])
+        ]
         assert {one for ids in lists for one in ids} | {line[0] for line in lines} <= {who}
         if isinstance(event, Naming) and event.competitor_id != who:
             assert not told.keys() & event.personal

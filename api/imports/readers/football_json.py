@@ -13,8 +13,10 @@ from msgspec import Struct
 
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, decoded
 
-_OFFSET: Final = re.compile(r"([0-9]{1,2}:[0-9]{2})\s*UTC([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
-_NUMBER: Final = re.compile(r"(?:matchday|round|spieltag|jornada|giornata|journ[ée]e)\s+([0-9]{1,4})", re.IGNORECASE)
+_OFFSET: Final = re.compile(r"([0-9]{1,2}:[0-9]{2})\s*UTC([+-])([0-9]{1,2})(?::?([0-9]{2}))?", re.ASCII)
+_NUMBER: Final = re.compile(
+    r"(?:matchday|round|spieltag|jornada|giornata|journ[ée]e)\s+([0-9]{1,4})", re.IGNORECASE | re.ASCII
+)
 _PLAYED: Final = ("", "played", "awarded", "finished")
 """Statuses of matches whose score counts."""
 _KNOCK_OUT: Final = 1_000

@@ -160,7 +160,7 @@ def _placed(age_group: Element, swims: dict[str, _Swim], found: Noticed) -> dict
         if result not in swims:
             found.note("places of relays and of unknown results are left out", ranking.where)
         else:
-            places[result] = int(place) if place.isdecimal() and len(place) < 10 else 0
+            places[result] = int(place) if place.isascii() and place.isdecimal() and len(place) < 10 else 0
     timed = sorted(
         (place, swims[key].milliseconds) for key, place in places.items() if place and swims[key].milliseconds
     )

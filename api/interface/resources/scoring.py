@@ -52,7 +52,11 @@ _DECLARED: Final = Field(
     f"a JSON array of at most {SCORINGS_MAX} scorings; the first that is for a competition scores it; [] removes them",
     required=True,
 )
-_EXAMPLE: Final = {"scorings": [{"awards": [{"unity": 5, "from": "outcome", "table": {"win": 3, "draw": 1}}]}]}
+_EXAMPLE: Final = {
+    "scorings": [
+        {"name": "half", "awards": [{"unity": 5, "from": "outcome", "table": {"win": 3, "draw": 1, "loss": 0}}]}
+    ]
+}
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(

@@ -327,6 +327,7 @@ def changed_by(event: Event) -> tuple[str, int] | None:
             | events.UnityAdded()
             | events.UnityChanged()
             | events.ClassificationDeclared()
+            | events.ScoringDeclared()
             | events.RankingClosed()
             | events.RankingReopened()
             | events.RankingHidden()

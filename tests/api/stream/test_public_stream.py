@@ -42,6 +42,7 @@ HIDDEN_KINDS: Final = {
     "CompetitionUnvoided",
     "CompetitorsStruck",
     "CompetitorsUnstruck",
+    "ScoringDeclared",  # the points that it gives tell
     "TournamentPublished",
     "TournamentUnpublished",
     "PublicationFrozen",
