@@ -10,7 +10,7 @@ key are known by their name, as are rankings. The competitions that were added c
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime, tzinfo
 from hashlib import sha256
@@ -77,17 +77,16 @@ class _Line(FileLine):
 
     def __init__(self, number: int, said: Struct, at: str) -> None:
         super().__init__(number)
-        self._content = sha256(msgspec.json.encode(said)).digest()
-        self._at = at
+        self._said, self._at = said, at
 
     @property
-    def alike(self) -> bytes:
-        return self._content
+    def alike(self) -> Hashable:
+        return self._said
 
     @property
     def prints(self) -> tuple[Print, ...]:  # type: ignore[override]
         """Made when they are needed: those of 100,000 lines would take much memory."""
-        content = sha256(b"%s %d" % (self._content, self._occurrence)).digest()
+        content = sha256(b"%s %d" % (msgspec.json.encode(self._said), self._occurrence)).digest()
         steps = (_ADD, CORRECTION, _UNVOID)
         return tuple(
             [Print(sha256(f"bring {self._at} {step} ".encode() + content).digest(), content) for step in steps]
@@ -181,11 +180,13 @@ class MeetingLine(_Line):
     ) -> None:
         super().__init__(meeting.number, meeting, at)
         self.key, self._group = key, group
-        self._meeting, self._date, self._participants, self._winner = meeting, date, participants, winner
+        self._date, self._participants, self._winner = date, participants, winner
 
     def fields(self) -> dict[str, Any]:
         """Those of the competition."""
-        meeting, ids = self._meeting, tuple([CompetitorId(line.id) for line in self._participants])
+        meeting = self._said
+        assert isinstance(meeting, Meeting)
+        ids = tuple([CompetitorId(line.id) for line in self._participants])
         return {
             "group_id": self._group,
             "started_at": self._date,

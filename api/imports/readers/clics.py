@@ -85,7 +85,8 @@ def read_feed(content: bytes) -> Brought:
     labels = {key: str(one.get("label") or key) for key, one in things.get("problems", {}).items()}
     runs = {key: _solved(tries.get(key, []), lambda problem: labels.get(problem, problem)) for key in teams}
     name = str(contest.get("formal_name") or contest.get("name") or "Contest")
-    return _made(name, str(contest.get("id") or name), str(contest.get("start_time") or ""), teams, runs, found)
+    start = re.sub("([+-][0-9]{2})$", r"\1:00", str(contest.get("start_time") or ""))  # +02 is an offset there
+    return _made(name, str(contest.get("id") or name), start, teams, runs, found)
 
 
 def _object(data: Any, number: int) -> dict[str, Any]:
