@@ -71,13 +71,13 @@ class CompetitionSums:
         self._reached: dict[UnityId, dict[CompetitorId, Sequence]] = {unity_id: {} for unity_id in first}
         # Of the unities in `_reached` that count results: the events that gave them, what they gave, and the mark then.
         self._results: dict[tuple[UnityId, CompetitorId], list[tuple[Sequence, int, int]]] = {}
-        self.given: dict[CompetitionId, FirstPoints] = {}
-        """The competitions that gave points that count, or did until they expired or the competition was voided."""
+        self._given: dict[CompetitionId, FirstPoints] = {}
+        self._is_in_order = True
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CompetitionSums):
             return NotImplemented
-        return (self._pairs, self._reached, self.given) == (other._pairs, other._reached, other.given)
+        return (self._pairs, self._reached, self._given) == (other._pairs, other._reached, other._given)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -85,6 +85,15 @@ class CompetitionSums:
         return repr(self._pairs)
 
     # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def given(self) -> dict[CompetitionId, FirstPoints]:
+        """The competitions that gave points that count, or did until they expired or the competition was voided, in the
+        order of their first points."""
+        if not self._is_in_order:
+            self._given = dict(sorted(self._given.items(), key=lambda item: item[1].sequence))
+            self._is_in_order = True
+        return self._given
 
     def of(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums in one unity at the call; empty if there are none."""
@@ -133,7 +142,7 @@ class CompetitionSums:
             sum(map(len, self._pairs.values())) * _COMPETITOR_BYTES
             + self._pairs_count * _PAIR_BYTES
             + kept * _REACHED_BYTES
-            + len(self.given) * _GIVEN_BYTES
+            + len(self._given) * _GIVEN_BYTES
         )
 
     def _of(self, unity_id: UnityId, competitor_id: CompetitorId) -> _Pairs:
@@ -146,8 +155,8 @@ class CompetitionSums:
         """Adds the points of the event `sequence`, which the ranking has just folded. In a unity that was `declared` to
         count the best or last result, the mark of that in a competition is kept instead."""
         competition_id = points.competition_id
-        if points.gives and competition_id is not None and competition_id not in self.given:
-            self.given[competition_id] = FirstPoints(sequence, recorded_at)
+        if points.gives and competition_id is not None and competition_id not in self._given:
+            self._given[competition_id] = FirstPoints(sequence, recorded_at)
         lines = [*[(False, delta) for delta in points.deltas], *[(True, result) for result in points.results]]
         self._count(sequence, competition_id, lines)
 
@@ -160,19 +169,24 @@ class CompetitionSums:
             self.declare(made)
 
     def _take_points(self, recorded: Recorded, counts: WhatCounts) -> None:
-        competition_id: CompetitionId | None = getattr(recorded.event, "competition_id", None)
+        event = recorded.event
+        assert isinstance(event, Points)
+        competition_id: CompetitionId | None = getattr(event, "competition_id", None)
         over_by = None if counts.now is None else counts.rule.by(counts.now)
-        if competition_id is not None and competition_id not in self.given:
+        place = origin(recorded.sequence, event)
+        if competition_id is not None and (
+            (known := self._given.get(competition_id)) is None or place < known.sequence  # corrections come later
+        ):
             gave = counts.rule.voiding(competition_id, voided=False).of(recorded)
             if next(gave, None) is not None:
-                self.given[competition_id] = FirstPoints(recorded.sequence, recorded.recorded_at)
+                self._given[competition_id] = FirstPoints(place, event.since or recorded.recorded_at)
+                self._is_in_order = self._is_in_order and place == recorded.sequence
         lines = [
             (line.is_result, line.delta)
             for line in counts.rule.of(recorded)
             if over_by is None or line.expires_at is None or line.expires_at > over_by
         ]
-        assert isinstance(recorded.event, Points)
-        self._count(origin(recorded.sequence, recorded.event), competition_id, lines)
+        self._count(place, competition_id, lines)
 
     def _count(
         self, sequence: Sequence, competition_id: CompetitionId | None, lines: Items[tuple[bool, Delta]]

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Points, Recorded
+from engine.domain.events import Points, Recorded, origin
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import reading
 from engine.log.reading import Mentioning
@@ -43,12 +43,10 @@ async def last_competition(
         last = await _last_cause(past, tournament_id, upto, gave)
         if last is None:
             return None
-        connected = partial(past.database.connection_for, tournament_id)
+        connected, first = partial(past.database.connection_for, tournament_id), upto
         async for events in reading.all_points_of_competitions(connected, tournament_id, [last], upto):
-            for recorded in events:
-                if gave.cause(recorded) == last:
-                    return LastCompetition(last, Sequence(recorded.sequence - 1))
-    return None
+            first = min([first, *[_place(recorded) for recorded in events if gave.cause(recorded) == last]])
+    return LastCompetition(last, Sequence(first - 1))
 
 
 async def taken_place(
@@ -114,17 +112,22 @@ async def mentions(past: Past, tournament_id: TournamentId, competitor_id: Compe
 
 async def _last_cause(past: Past, tournament_id: TournamentId, upto: Sequence, gave: "_Gave") -> CompetitionId | None:
     """The competition of the last points; None: none in the last LOOKED_BACK_EVENTS_MAX events."""
-    begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
-    while upto > begin:
+    begin, place, last = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0)), Sequence(0), None
+    while upto > begin and place <= upto:  # corrections have places before these events
         after = Sequence(max(upto - _LOOKED_BACK_AT_ONCE, begin))
-        last = None
         async for events in past.chunks(tournament_id, after, upto):
             for recorded in events:
-                last = gave.cause(recorded) or last
-        if last is not None:
-            return last
+                cause = gave.cause(recorded)
+                if cause is not None and (its := _place(recorded)) >= place:
+                    place, last = its, cause
         upto = after
-    return None
+    return last
+
+
+def _place(recorded: Recorded) -> Sequence:
+    """That of the points of an event in the order in which they took place."""
+    assert isinstance(recorded.event, Points)
+    return origin(recorded.sequence, recorded.event)
 
 
 class _Gave:

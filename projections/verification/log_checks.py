@@ -28,6 +28,7 @@ from engine.domain.events import (
     RankingReopened,
     Recorded,
     Revaluation,
+    origin,
 )
 from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
 from engine.domain.lines import part_of, rule_of
@@ -38,7 +39,7 @@ from engine.log import digest, reading
 from engine.log.codec import Topic
 from projections.board.board import Competition, Ranking
 from projections.board.expiring import expiring_intervals
-from projections.board.results import Results, note_given
+from projections.board.results import Last, Results, is_last, note_given
 from projections.tables.dated import took_place_between
 from projections.verification.block_checks import Blocks
 from projections.verification.findings import Finding
@@ -306,15 +307,18 @@ class LogChecks:
         now = await reading.last_judged_at(self._connection, self._tournament_id, last)
         rules = {ranking_id: rule_of(board, ranking_id) for ranking_id in board.rankings}
         sums: dict[UnityId, dict[CompetitorId, int]] = {unity_id: {} for unity_id in board.expiries}
+        last_ones: Last = {}
         async for events in reading.chunks(self._connected, self._tournament_id, _BEGINNING, last):
             for recorded in events:
-                ranking_id = recorded.event.ranking_id if isinstance(recorded.event, PointsAdded) else None
-                if ranking_id not in rules:
+                event = recorded.event
+                if not isinstance(event, PointsAdded) or (ranking_id := event.ranking_id) not in rules:
                     continue
                 for line in rules[ranking_id].of(recorded, now):
                     if line.expires_at is not None:
                         its = line.delta
                         unity, of_unity = board.rankings[ranking_id].unities[its.unity_id], sums[its.unity_id]
+                        if not is_last(last_ones, unity.counts, origin(recorded.sequence, event), its):
+                            continue
                         before = of_unity.get(its.competitor_id, 0)
                         of_unity[its.competitor_id] = (
                             mark_after(before, its.amount, unity.counts, unity.sort)
