@@ -557,9 +557,9 @@ def count_in(
         is_void = points.undone is None and points.struck is None and not points.replaced  # it leaves a sum of 0
         if not is_void or expires or any(line.unity_id in sums.first for line in events.changed_by(points)):
             return False
-    elif isinstance(points, events.PointsExpired):
-        return False
-    elif isinstance(points, events.PointsScored) and (points.instead_of or points.silent or points.silent_results):
+    elif isinstance(points, events.PointsExpired) or (
+        isinstance(points, events.PointsScored) and (points.instead_of or points.silent or points.silent_results)
+    ):
         return False
     sums.count(sequence, recorded_at, points)
     return True

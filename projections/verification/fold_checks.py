@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Collection, Container, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
+from itertools import takewhile
 from typing import Final, Literal
 
 from msgspec import UNSET, Struct, field
@@ -37,6 +38,7 @@ from engine.domain.events import (
     TournamentOpened,
     changed_by,
 )
+from engine.domain.lines import LineName
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import impossible
 from engine.domain.rescoring import is_scored
@@ -136,12 +138,14 @@ class DueReversals(Struct):
 class ExpiredInBlock(Struct, frozen=True):
     """The expiries of a block, by their sequences; perhaps there are none. `first`: the sequence of the first one.
     `causes`: the events of the block before that. `before`: if the last of them is a CompetitionChanged or a
-    RankingReopened, the date of the competition, or the closing of the ranking, before it."""
+    RankingReopened, the date of the competition, or the closing of the ranking, before it. `replaced`: the lines that
+    are taken back after them, by the event that gave them."""
 
     first: Sequence
     causes: list[Event]
     before: datetime | None
     events: dict[Sequence, PointsExpired]
+    replaced: dict[Sequence, tuple[LineName, ...]] = {}
 
 
 class BlockFacts(Struct):
@@ -170,6 +174,11 @@ class BlockFacts(Struct):
     expirations: tuple[ExpiredInBlock, ...] = ()
     scores: dict[CompetitionId, "ScoresInBlock"] = field(default_factory=dict)
     scored_again: dict[RankingId, Sequence] = field(default_factory=dict)
+
+    @property
+    def needs_log(self) -> bool:
+        """Whether `LogChecks` has to check something."""
+        return bool(self.due or self.reversing or self.expirations or self.scores or self.scored_again)
 
     def note_scores(
         self, board: Board, competition_id: CompetitionId, sequence: Sequence, recorded_us: int, event: Event
@@ -384,19 +393,23 @@ class FoldChecks:
     def _note_expirations(
         self, facts: BlockFacts, block_first: Sequence, events: Items[Event | codec.Undecodable]
     ) -> Iterator[Reported]:
-        """Notes the expiries of the block, which end it, and changes after which nothing expires."""
-        first = min(facts.expired, default=Sequence(block_first + len(events)))
+        """Notes the expiries of the block, which end it but for what is scored again, and changes after which nothing
+        expires."""
+        scored = [*takewhile(lambda one: not isinstance(one, codec.Undecodable) and one.scores, reversed(events))]
+        end = len(events) - len(scored)
+        first = min(facts.expired, default=Sequence(block_first + end))
         count = first - block_first
         if facts.doubtful or not self.folded.foldable:
             yield Unchecked(f"what expires before the event {first}: an event cannot be folded")
             return
-        if len(facts.expired) != len(events) - count:
+        if len(facts.expired) != end - count:
             yield Finding(first, "event.kind", "is an expiry, and other events follow it in its block")
             return
         _, before = facts.changes.pop(Sequence(first - 1), (None, None))
         causes = [event for event in events[:count] if not isinstance(event, codec.Undecodable)]
+        replaced = {one.reverses: one.replaced for one in scored if isinstance(one, PointsReversed)}
         facts.expirations = (
-            ExpiredInBlock(first, causes, before, facts.expired),
+            ExpiredInBlock(first, causes, before, facts.expired, replaced),
             *[ExpiredInBlock(Sequence(at + 1), [event], its, {}) for at, (event, its) in facts.changes.items()],
         )
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Final, Literal
 
+import msgspec
 from asyncpg import Connection
 from msgspec import UNSET
 
@@ -85,9 +86,12 @@ class LogChecks:
         for sequence, undoing in undone.items():
             async for finding in self._undone(sequence, undoing, together):
                 yield finding
+        scored = {
+            (line.unity_id, line.competitor_id) for _, event in facts.reversing for line in event.totals if event.scores
+        }
         for sequence, event in facts.reversing:
             if event.totals:
-                for finding in self._total_faults(sequence, event, await self._results_of(event.ranking_id)):
+                for finding in self._total_faults(sequence, event, await self._results_of(event.ranking_id), scored):
                     yield finding
         if facts.expirations:
             async for finding in self._expired(facts.expirations):
@@ -245,12 +249,19 @@ class LogChecks:
         return kept[ranking_id]
 
     def _total_faults(
-        self, sequence: Sequence, event: PointsScored | PointsReversed | PointsExpired, results: Results
+        self,
+        sequence: Sequence,
+        event: PointsScored | PointsReversed | PointsExpired,
+        results: Results,
+        scored: Container[tuple[UnityId, CompetitorId]],
     ) -> Iterator[Finding]:
-        """Compares the totals that an event names with the totals of the results."""
+        """Compares the totals that an event names with the totals of the results. `scored`: those that the block names
+        once more, because results were scored again after they expired."""
         rule = rule_of(self._folding.board, event.ranking_id)
         for line in event.totals:
             unity_id, competitor_id = line.unity_id, line.competitor_id
+            if isinstance(event, PointsExpired) and (unity_id, competitor_id) in scored:
+                continue
             expected = total_of_results(results, rule, unity_id, competitor_id, self._now)
             if line.total != expected:
                 named = f"competitor {competitor_id} in unity {unity_id}"
@@ -292,12 +303,20 @@ class LogChecks:
                 rankings = [one for one, ranking in board.rankings.items() if ranking.closed_at is None]
             case _:
                 return {}
-        expiration = Expiration(board, began, boundary, rankings)
+        state = msgspec.structs.replace(board, rankings={**board.rankings, **dict(self._before_replacing(found))})
+        expiration = Expiration(state, began, boundary, rankings)
         for after, by in expiring_intervals(board, began, boundary, rankings):
             async for events in took_place_between(self._connected, tournament_id, board, after, by, upto):
                 for recorded in events:
                     expiration.take(recorded)
         return expiration.lines()
+
+    def _before_replacing(self, found: ExpiredInBlock) -> Iterator[tuple[RankingId, Ranking]]:
+        """The ranking that was reopened, without the lines that were replaced after that."""
+        if found.replaced and isinstance(cause := found.causes[-1], RankingReopened):
+            ranking = self._folding.board.rankings[cause.ranking_id]
+            earlier = {one: lines.difference(found.replaced.get(one, ())) for one, lines in ranking.replaced.items()}
+            yield cause.ranking_id, msgspec.structs.replace(ranking, replaced=earlier)
 
     async def unexpired_totals(self) -> AsyncIterator[Finding]:
         """Compares the totals of unities whose points expire with the totals of the points that count by the rule."""

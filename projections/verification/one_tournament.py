@@ -115,7 +115,7 @@ class _Verification:
                     facts = BlockFacts()
                     for found in self._check(block, content, batch.keys, facts):
                         yield found
-                    if facts.due or facts.reversing or facts.expirations or blocks.sequence >= self._derived.next_at:
+                    if facts.needs_log or blocks.sequence >= self._derived.next_at:
                         async for found in self._look_up(facts):
                             yield found
                     received_bytes += len(block.text or b"")
