@@ -94,7 +94,7 @@ def _show(offer: BringingPlan, where_to: str) -> None:
         printing.say(f"  ranking {isolated(name)}, which is there")
     of_competitions = _new_of(offer.new_competitions, offer.corrected_competitions, offer.competitions)
     printing.say(f"  {printing.count(offer.competitions, 'competition')}{of_competitions}")
-    for sentence in offer.left_out:
+    for sentence in offer.notes:
         printing.say(f"  note: {isolated(sentence)}")
 
 

@@ -10,7 +10,7 @@ key are known by their name, as are rankings. The competitions that were added c
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime, tzinfo
 from hashlib import sha256
@@ -301,7 +301,7 @@ class Meetings(FileKind[MeetingLine]):
 
 class BringingPlan(Struct, frozen=True, kw_only=True):
     """What bringing a file would make. `rankings`: the kinds of new ones, by name; `known_rankings`: those that are
-    there. `left_out`: sentences."""
+    there. `notes`: what is left out, and what else to know, a sentence each."""
 
     format: str
     name: str
@@ -313,7 +313,7 @@ class BringingPlan(Struct, frozen=True, kw_only=True):
     competitions: int
     new_competitions: int
     corrected_competitions: int
-    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 class _Planned(Struct, frozen=True, kw_only=True):
@@ -362,7 +362,7 @@ class Bringing:
             competitions=len(played),
             new_competitions=sum(_ADD in line.left for line in played),
             corrected_competitions=sum(bool(line.left) and _ADD not in line.left for line in played),
-            left_out=self._brought.notes,
+            notes=(*self._brought.notes, *_notes(board, planned), *_renamed(board, lines)),
         )
 
     async def bring(
@@ -381,8 +381,8 @@ class Bringing:
         await entrants.submit(actor, progress)
         planned, groups = await in_time_slices(self._planned(live.board))
         ids = {ref: CompetitorId(line.id) for ref, line in _by_reference(entrants.lines).items()}
-        for number, one in enumerate(planned):
-            await _enrol(desk, live, one, [ids[ref] for ref in one.table.entrants], f"{at}-{number}", actor)
+        for one in planned:
+            await _enrol(desk, live, one, [ids[ref] for ref in one.table.entrants], actor)
         meetings = Importer(desk, live, self._meetings(entrants.lines, groups, at), stop)
         await meetings.judge()
         return await meetings.submit(actor, progress)
@@ -405,10 +405,9 @@ class Bringing:
                 free = group if group not in taken else max(taken, default=0) + 1
                 groups.setdefault(group, own[0] if own else group if ranking_id is not None else free)
             taken |= {groups[group] for group in table.groups}
-            kind = None
-            if ranking_id is None:
-                whole = len(self._tables) == 1 and not len(board.competitions)
-                kind = _kind(table, () if whole else tuple([groups[group] for group in table.groups]))
+            if ranking_id is not None and board.rankings[ranking_id].closed_at is not None:
+                raise Unacceptable(f"The ranking {table.name!r} is closed; reopen it first.")
+            kind = None if ranking_id is not None else _kind(table, tuple([groups[group] for group in table.groups]))
             planned.append(_Planned(table=table, ranking_id=ranking_id, kind=kind))
         return planned, groups
 
@@ -446,8 +445,28 @@ def _amount(main: KindUnity, points: str) -> int:
         ) from error
 
 
+def _notes(board: Board, planned: Items[_Planned]) -> Iterator[str]:
+    """What results of the file give in rankings that are there."""
+    known = {one.ranking_id for one in planned}
+    for ranking_id, ranking in board.rankings.items():
+        if ranking_id in known and not ranking.scorings:
+            yield f"ranking {ranking.name!r} has no scoring, so results give no points in it"
+        elif ranking_id not in known and any(not scoring.groups and not scoring.name for scoring in ranking.scorings):
+            yield f"ranking {ranking.name!r} scores competitions of all groups, so also these"
+
+
+def _renamed(board: Board, lines: Items[EntrantLine]) -> Iterator[str]:
+    """Whom the file names otherwise: perhaps somebody else has their id there."""
+    for line in lines:
+        if (
+            line.only_corrects
+            and (before := board.competitors[CompetitorId(line.id)].name) != line.entrant.name.strip()
+        ):
+            yield f"{before!r} is named {line.entrant.name!r} in the file, under the same id"
+
+
 async def _enrol(
-    desk: Desk, live: LiveTournament, planned: _Planned, participants: list[CompetitorId], key: str, actor: ActorId
+    desk: Desk, live: LiveTournament, planned: _Planned, participants: list[CompetitorId], actor: ActorId
 ) -> None:
     """Creates the ranking, or adds those who are not in it."""
     first = tuple(participants[:PARTICIPANTS_MAX])

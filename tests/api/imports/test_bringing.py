@@ -198,6 +198,41 @@ async def test_a_second_event_is_brought_into_the_same_tournament(tallybook: Tal
     assert (await table(tallybook, slug, "Open"))[0] == ("Anna Birch", 1, 3600000)
 
 
+async def test_a_second_tournament_of_the_same_players_leaves_the_first_as_it_was(tallybook: Tallybook) -> None:
+    slug = await bring(tallybook, "swiss.trf")
+    before = await table(tallybook, slug, "Lighthouse Open")
+    await bring(tallybook, "three_points.trf", slug)
+    assert await table(tallybook, slug, "Lighthouse Open") == before
+
+
+async def test_rankings_that_are_there_are_said_to_score_everything_nothing_or_to_be_closed(
+    tallybook: Tallybook,
+) -> None:
+    slug = await tallybook.done("tournament", "create", "Club")
+    await tallybook.done("competitor", "add", slug, "Northey")
+    await tallybook.done("ranking", "create", slug, "Group A")
+    await tallybook.done("ranking", "create", slug, "All Time", "--like", "football")
+    said = await tallybook("bring", str(FILES / "cup.football.json"), slug, "--dry-run")
+    assert said.err.splitlines()[-2:] == [
+        "  note: ranking 'Group A' has no scoring, so results give no points in it",
+        "  note: ranking 'All Time' scores competitions of all groups, so also these",
+    ]
+    await tallybook.done("ranking", "close", slug, "Group A")
+    assert await tallybook.refused("bring", str(FILES / "cup.football.json"), slug, "--yes") == [
+        "The ranking 'Group A' is closed; reopen it first."
+    ]
+
+
+async def test_a_competitor_whom_the_file_names_otherwise_is_said_before(tallybook: Tallybook, tmp_path: Path) -> None:
+    slug = await bring(tallybook, "swiss.trf")
+    renamed = tmp_path / "renamed.trf"
+    renamed.write_text((FILES / "swiss.trf").read_text().replace("Archer, Ada  ", "Archer, Adela"))
+    offer = json.loads(await tallybook.done("bring", str(renamed), slug, "--dry-run", "--json"))
+    assert offer["notes"] == ["'Archer, Ada' is named 'Archer, Adela' in the file, under the same id"]
+    await bring(tallybook, renamed, slug)
+    assert "Archer, Adela" in [name for name, _, _ in await table(tallybook, slug, "Lighthouse Open")]
+
+
 async def test_competitors_who_are_there_by_name_get_the_ids_of_the_file(tallybook: Tallybook) -> None:
     slug = await tallybook.done("tournament", "create", "Club")
     await tallybook.done("competitor", "add", slug, "Anna Birch")
