@@ -38,7 +38,7 @@ _CODES_OF_BYES: Final = {"bye": "P", "full bye": "W", "half bye": "D", "zero bye
 _READ: Final = re.compile("0[0-9]2|1[0-9]2|2[0-2]2")
 """Records that are read, or say nothing of the ranking."""
 _ROUND_ROBIN: Final = re.compile("ROBIN|BERGER|SCHILLER|SCHEVENINGEN")
-_ROUND_ROBIN_TEXT: Final = re.compile(r"round.?robin|berger|\bRR\b", re.IGNORECASE)
+_ROUND_ROBIN_TEXT: Final = re.compile(r"round.?robin|berger|\bRR\b", re.IGNORECASE | re.ASCII)
 _EDITION_FROM: Final = "2026/03/01"
 """Tournaments that began earlier have the tie-breaks of 2024."""
 _TIEBREAK: Final = re.compile("([A-Z]{2,4})(?:/[CM][0-9]|/L[+-][0-9]{1,2})?")

@@ -424,7 +424,7 @@ def test_unknown_fields_are_refused_even_if_empty(operation: str, field: str) ->
 
 
 def test_the_refusal_of_an_unknown_field_says_which_there_are() -> None:
-    takes = "is not a field of this operation; it takes name, sort, decimals, time, counts, lasts, expires_on"
+    takes = "is not a field of this operation; it takes name, sort, decimals, time, counts, lasts, expires_on, absent"
     assert faults_of(lambda: command_of("addUnity", {"name": "goals", "order": "1"})) == [("order", takes)]
     none = "is not a field of this operation; it takes none"
     assert faults_of(lambda: command_of("closeRanking", {"x": "1"})) == [("x", none)]

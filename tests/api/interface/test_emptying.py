@@ -107,7 +107,7 @@ async def unity(client: Client, ranking_id: int, unity_id: int) -> Values:
 
 def looks(unity: Any) -> Values:
     """How a unity is shown. What was not declared of its numbers is absent."""
-    absent = {"decimals": 0, "time": None, "counts": "sum", "lasts": None, "expires_on": None}
+    absent = {"decimals": 0, "time": None, "counts": "sum", "lasts": None, "expires_on": None, "absent": None}
     return {"sort": unity["sort"], **{field: unity.get(field, value) for field, value in absent.items()}}
 
 
@@ -166,8 +166,10 @@ def changing(name: str, season: Season) -> Changing:
         "counts": st.sampled_from(["sum", "best", "last"]),
         "lasts": st.sampled_from(["P52W", "PT90M"]),
         "expires_on": st.sampled_from(["minute", "day", "week"]),
+        "absent": st.just("none"),
     }
-    undeclared = {"sort": "DESC", "decimals": 0, "time": None, "counts": "sum", "lasts": None, "expires_on": None}
+    undeclared = {"sort": "DESC", "decimals": 0, "counts": "sum"}
+    undeclared |= dict.fromkeys(("time", "lasts", "expires_on", "absent"))
     of_main = {f"main_unity_{field}": strategy for field, strategy in ({"sort": sorts} | notations).items()}
     new = name.startswith("POST")
     points = st.builds(
@@ -314,13 +316,14 @@ async def test_what_is_shown_after_a_200_is_what_was_sent(season: Season, name: 
         if "winner" in tried.fields and not after.get("participants") and (after.get("result") or after.get("winner")):
             assert answer.status == 422  # there is nobody who could have won
             return
-        decimals, time, lasts, expires_on = (
+        decimals, time, lasts, expires_on, counts, absent = (
             next((sent[one] for one in sent if one.endswith(field)), EMPTY)
-            for field in ("decimals", "time", "lasts", "expires_on")
+            for field in ("decimals", "time", "lasts", "expires_on", "counts", "absent")
         )
         if creates and (
             (decimals not in (EMPTY, 0) and time is not EMPTY)  # a time has its own
             or (lasts is EMPTY) != (expires_on is EMPTY)
+            or (absent is not EMPTY and counts not in (EMPTY, "sum"))  # others have no total without a result anyway
         ):
             assert answer.status == 422
             return
