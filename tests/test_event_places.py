@@ -42,7 +42,7 @@ ParticipantsChanged       x     -      -    x       x       x       x
 UnityAdded                -     -      -    x       -       -       -
 UnityChanged              x     -      -    x       x       -       -
 ClassificationDeclared    -     -      -    x       -       -       -
-ScoringDeclared           -     -      -    -       -       -       x
+ScoringDeclared           -     -      -    -       -       x       x
 PointsAdded               -     -      x    x       x       x       x
 PointsScored              -     -      x    x       x       x       x
 PointsReversed            -     -      x    x       x       x       x

@@ -22,7 +22,7 @@ from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, ch
 from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Caused, Known, LacksResults, TotalOf, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
-from engine.domain.events import Event, Points, PointsReversed, Recorded, Result
+from engine.domain.events import Event, Points, Recorded, Result, root
 from engine.domain.judging import decide
 from engine.domain.lines import LineName, rule_of
 from engine.domain.rescoring import GivenLines, given_amounts, may_rescore, rescored
@@ -226,8 +226,8 @@ def _foreseen(
             decided += yield from rescored(board, decided[-1], given, live.results, live.expired_by)
         yield
     for event in decided:
-        if isinstance(event, PointsReversed) and event.replaced:
-            replaced.setdefault(event.ranking_id, {})[event.reverses] = event.replaced
+        if isinstance(event, Points) and event.replaced:
+            replaced.setdefault(event.ranking_id, {})[root(Sequence(0), event)] = event.replaced
             named |= {(one.unity_id, one.competitor_id): event.ranking_id for one in event.totals}
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
     after = {

@@ -496,6 +496,7 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
     part: tuple[Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=2, le=RANKINGS_MAX)]] | None = None
     results: tuple[Scored, ...] = ()
     totals: ClassVar[tuple[Total, ...]] = ()
+    replaced: ClassVar[tuple[tuple[CompetitorId, UnityId], ...]] = ()
     instead_of: ClassVar[Sequence | None] = None
     since: ClassVar[datetime | None] = None
 
@@ -585,6 +586,7 @@ class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
     deltas: tuple[Delta, ...]
     totals: tuple[Total, ...] = ()
     results: ClassVar[tuple[Scored, ...]] = ()
+    replaced: ClassVar[tuple[tuple[CompetitorId, UnityId], ...]] = ()
     given_results: ClassVar[tuple[Scored, ...]] = ()
     instead_of: ClassVar[None] = None
     since: ClassVar[None] = None

@@ -112,7 +112,7 @@ def test_a_message_has_the_totals_after_its_event(history: list[Event], data: st
         for line in changed_by(recorded.event)
     }
     totals = {key: begun[key[0]].totals.get(key[1]) if key[0] in begun else 0 for key in named}
-    of_results = {id_: (one.counts, one.sort) for id_, one in unities.items() if one.counts is not Counts.SUM}
+    of_results = {id_: (one.counts, one.sort) for id_, one in unities.items() if one.counts_results}
     window = TotalsWindow(Sequence(moment), Sequence(len(run)), totals, of_results)
     for recorded in run[moment:]:
         fold(board, Revisions(), recorded)
@@ -125,7 +125,7 @@ def test_a_message_has_the_totals_after_its_event(history: list[Event], data: st
         for (unity_id, competitor_id), line in last.items():
             unity = board.rankings[recorded.event.ranking_id].unities[unity_id]
             assert line.total == unity.notation.shown(unity.totals.get(competitor_id))
-            assert (line.delta is None) is (unity_id in of_results)
+            assert (line.delta is None) is (unity.counts is not Counts.SUM)
 
 
 @pytest.fixture(scope="module")
