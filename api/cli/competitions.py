@@ -110,7 +110,8 @@ record_result = verb(
     option(
         "winner",
         "winner_id",
-        about="Id or name of the participant that won. Empty: none did. Without it, the winner stays.",
+        about="Id or name of the participant that won. Empty: none did. Without it, the winner follows the score where "
+        "results give points, and else stays.",
     ),
 )
 

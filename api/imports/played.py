@@ -24,13 +24,12 @@ from api.imports.kinds import CORRECT_OR_LEAVE_OUT
 from api.imports.rows import FileRow, parted
 from api.interface.fields import DAY_CHARACTERS, FieldMisread, begin_of_time, misread
 from api.interface.names import Names
-from engine.domain.awards import Award, Scoring
 from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.events import Delta, Result
 from engine.domain.faults import refuse_if_any, unacceptable
 from engine.domain.names import name_key
 from engine.domain.notation import Notation
-from engine.domain.scoring import NotRead, ScoredAmounts, choose, read, wanted
+from engine.domain.scoring import NotRead, ScoredAmounts, choose, wanted, winner_by_score
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import (
     DELTA_MAX,
@@ -54,8 +53,6 @@ FORM_OF_DATES: Final = (
 FORM_OF_SPOILT: Final = "a score such as 2-1 or 21:19; format the column as text there, and type the score again"
 PlayedRow = FileRow[dict[str, str]]
 """The fields by column."""
-_DUEL: Final = Scoring(awards=(Award(unity_id=UnityId(1), value="outcome"),))
-"""Reads who won where no scoring does."""
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -149,26 +146,22 @@ class PlayedReader:
         result must count if there is a scoring for it. Raises Unacceptable."""
         scoring = choose(self._ranking.scorings, played)
         given: ScoredAmounts = {}
-        try:
-            said = {} if any(one.field == "score" for one in faults) else read(scoring or _DUEL, played)
-            if scoring is not None and not faults:
+        if scoring is not None and not any(one.field == "score" for one in faults):
+            try:
                 given = wanted(scoring, played, self._ranking)
-        except NotRead as error:
-            said = {}
-            if scoring is not None and not played.columns:
-                faults.append(Fault("score", str(error)))
+            except NotRead as error:
+                if not played.columns:
+                    faults.append(Fault("score", str(error)))
         refuse_if_any(faults)
-        winners = [one for one, its in said.items() if its.outcome == "win"]
         deltas = []
         for column in played.columns:
             amount = column.amount - given.get((column.competitor_id, column.unity_id), 0)
             if amount or (column.competitor_id, column.unity_id) not in given:
                 of_results = column.unity_id in self._ranking.of_results
                 deltas.append(column if of_results else replace(column, amount=amount))
-        duel = len(played.participants) == SCORE_PARTICIPANTS_MAX
         return replace(
             played,
-            winner_id=winners[0] if duel and len(winners) == 1 else None,
+            winner_id=winner_by_score(played.participants, played.result),
             gives=given | {(one.competitor_id, one.unity_id): one.amount for one in played.columns},
             deltas=tuple(deltas),
         )

@@ -48,7 +48,7 @@ from engine.domain.options import MAIN_UNITY, option_faults, options_of_main_uni
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.rescoring import SCORED_FIELDS, is_scored, new_scores
 from engine.domain.reversals import reverse_points, strike_competitors, unvoid_competition, void_competition
-from engine.domain.scoring import scoring_faults
+from engine.domain.scoring import scoring_faults, winner_by_score
 from engine.domain.state import PublicationState, RankingState, State
 from engine.domain.terms import (
     BEST_MAX,
@@ -403,12 +403,16 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> ev
     competition = existing(state.competitions, "competition", command.competition_id)
     relists, winner_id = command.participants is not UNSET, command.winner_id
     participants = command.participants or () if relists else competition.participants
+    said = winner_id
     result: Result | None | UnsetType = UNSET
     result_faults: list[Fault] = []
     if command.result is not UNSET:
         result, result_faults = judged_result(command.result, participants)
     elif relists:
         result_faults = kept_result_faults(competition.result, participants)
+    of_score = winner_by_score(competition.participants, competition.result)
+    if result is not UNSET and winner_id is UNSET and of_score == competition.winner_id and is_scored(state):
+        said = winner_id = winner_by_score(participants, result)  # it follows the score that said it
     if relists and winner_id is UNSET:
         winner_id = competition.winner_id
     faults = [
@@ -426,7 +430,7 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> ev
         location=_stripped(_instead("", command.location)),
         participants=_instead((), command.participants),
         result=result,
-        winner_id=command.winner_id,
+        winner_id=said,
         group_id=command.group_id,
         scale=_stripped(_instead("", command.scale)),
         round=command.round,

@@ -298,6 +298,22 @@ def read(scoring: Scoring, competition: ScoredCompetition) -> dict[CompetitorId,
     return _performed(scoring, performances, winner)
 
 
+def winner_by_score(
+    participants: tuple[CompetitorId, ...], result: object, *, even_with_word: bool = True
+) -> CompetitorId | None:
+    """Who of two has the higher score, perhaps with a usual word, or won by forfeit; None: the result does not say."""
+    if len(participants) != 2 or not isinstance(result, str):
+        return None
+    text = result.strip()
+    if (signs := _FORFEIT.fullmatch(text.replace(_MINUS, "-"))) is not None:
+        return None if signs[1] == signs[2] else participants[signs[2] == "+"]
+    found = _SCORE.fullmatch(text)
+    if found is None or (word := _plain(found[3])) not in {"", *USUAL_WORDS} or (word and not even_with_word):
+        return None
+    one, other = [_quantity(_exact(part)) or 0 for part in found.groups()[:2]]
+    return None if one == other else participants[one < other]
+
+
 def performances_of(
     participants: tuple[CompetitorId, ...], result: str | Mapping[CompetitorId, str] | None
 ) -> dict[CompetitorId, str] | None:

@@ -1,5 +1,6 @@
 """Changes of a tournament through forms of the console: those of `changes.py`, and points."""
 
+import re
 from functools import partial
 from typing import Any, Final, cast
 
@@ -9,7 +10,7 @@ from msgspec.structs import asdict, replace
 from api.desk.fingerprints import fingerprint
 from api.http.forms import Form
 from api.http.reply import Reply
-from api.http.router import IncomingRequest
+from api.http.router import IncomingRequest, PathIds
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
 from api.interface.fields import Fields, FormReader, read_query
@@ -28,7 +29,7 @@ from api.web.console.answering import (
     venue_of,
 )
 from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
-from api.web.console.changes import ADD_POINTS, CREATE_LIKE, LIKE_FIELD, LIKE_FIELDS, Change
+from api.web.console.changes import ADD_POINTS, CREATE_LIKE, LIKE_FIELD, LIKE_FIELDS, RECORD, Change
 from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
@@ -37,7 +38,8 @@ from api.web.console.typed_names import with_ids
 from engine.domain.errors import Fault, TallybookError, Unreadable
 from engine.domain.faults import cited, unacceptable
 from engine.domain.notation import Notation
-from engine.domain.terms import RankingId
+from engine.domain.scoring import winner_by_score
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId
 from engine.process.time_slices import in_time_slices
 from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
@@ -79,7 +81,7 @@ class ChangeHandlers:
             previewed = None
             is_shown = (refused is None) is not change.looks_at_form and not filling.message and not beginning.at_once
             if change.preview is not None and is_shown:
-                sent = await self._read(change, filling.given, context) if change.looks_at_form else None
+                sent = await self._read(change, filling.given, context, ids) if change.looks_at_form else None
                 foreseen = await self._console.handlers.preview(incoming, change.preview, viewer.token, sent)
                 previewed = preview_part(context.names, foreseen)
             if change.mentions and not filling.message:
@@ -107,7 +109,7 @@ class ChangeHandlers:
             async with self._console.handlers.visited(incoming, viewer.token) as context:
                 is_seen = not change.looks_at_form or seen == seen_form(form)
                 is_seen = is_seen or (await change.begin(context, incoming.ids)).at_once
-                read = await self._read(change, form, context)
+                read = await self._read(change, form, context, incoming.ids)
             if not is_seen:
                 return page_reply(
                     await self._form_page(change, incoming, viewer, Filling(key=key or new_key(), given=form))
@@ -122,10 +124,16 @@ class ChangeHandlers:
         then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
         return see_other(address_of(incoming, then, {"done": str(receipt.last_sequence)}))
 
-    async def _read(self, change: Change, form: Form, context: RecallContext) -> Form:
+    async def _read(self, change: Change, form: Form, context: RecallContext, ids: PathIds) -> Form:
         """The form as the operation takes it. Raises Unacceptable."""
         operation, names = change.operation, Names(context.live.board)
-        return await in_time_slices(with_ids(names, operation.command, operation.fields, change.read(form)))
+        read = await in_time_slices(with_ids(names, operation.command, operation.fields, change.read(form)))
+        if operation is not RECORD or not context.is_scored:
+            return read
+        participants = context.competition(CompetitionId(ids["competition_id"])).participants
+        if "participants" in read:
+            participants = tuple([CompetitorId(int(one)) for one in re.findall("[0-9]+", read["participants"])])
+        return with_winner(participants, read)
 
     async def create_like(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
         """Creates a ranking of a known kind. A form that is sent again adds only what is still missing."""
@@ -190,6 +198,19 @@ class ChangeHandlers:
             return await refused_reply(self._points_page, incoming, viewer, error, key=key, form=form)
         query = {"unity": str(unity_id), "added": "1", "done": str(receipt.last_sequence)}
         return see_other(address_of(incoming, "/rankings/{ranking_id}", query))
+
+
+def with_winner(participants: tuple[CompetitorId, ...], form: Form) -> Form:
+    """The form of a result, with the winner of the score unless it names one. Raises Unacceptable if that one has the
+    lower score, without a word."""
+    result, named = form.get("result"), form.get("winner", "")
+    if not named:
+        winner = winner_by_score(participants, result)
+        return {**form, "winner": "" if winner is None else str(winner)}
+    winner = winner_by_score(participants, result, even_with_word=False)
+    if winner is not None and str(winner) != named:
+        raise unacceptable([Fault("winner", "has the lower score; name nobody, or add a word such as wo")])
+    return form
 
 
 def points_form(form: Form, unity_id: int, notation: Notation) -> tuple[Form, list[Fault]]:

@@ -34,6 +34,7 @@ from api.web.console.scoring_part import scorings_part
 from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
 from engine.domain.presentation import LANGUAGES
+from engine.domain.scoring import winner_by_score
 from engine.domain.state import CompetitionState
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from engine.domain.times import timestamp
@@ -107,17 +108,20 @@ async def _named_competitor(view: View, ids: PathIds) -> Beginning:
     return Beginning(about=view.competitor(ids["competitor_id"]).name)
 
 
-def _given(found: CompetitionState, **more: str) -> dict[str, str]:
-    """The result and the winner, as text."""
+def _given(view: View, found: CompetitionState, **more: str) -> dict[str, str]:
+    """The result and the winner as text; where results give points, no winner that the score says by itself."""
     result = found.result or ""
     if isinstance(result, dict):
         result = encode({f"id:{one}": text for one, text in result.items()}).decode()
-    return {"result": result, "winner": "" if found.winner_id is None else f"id:{found.winner_id}"} | more
+    said = winner_by_score(found.participants, result) if view.is_scored else None
+    winner = "" if found.winner_id in (None, said) else f"id:{found.winner_id}"
+    return {"result": result, "winner": winner} | more
 
 
 async def _competition(view: View, ids: PathIds) -> Beginning:
     found = view.competition(ids["competition_id"])
     given = _given(
+        view,
         found,
         participants=", ".join(f"id:{one}" for one in found.participants),
         group_id=str(found.group_id),
@@ -143,12 +147,15 @@ async def _result(view: View, ids: PathIds) -> Beginning:
     """Of more participants than a form offers, it takes the performances as JSON, and the winner as text."""
     found, names = view.competition(ids["competition_id"]), view.names
     is_short = len(found.participants) <= CHOSEN_MAX
-    given = _given(found, started_at="" if found.date is None else timestamp(found.date), location=found.location)
+    given = _given(view, found, started_at="" if found.date is None else timestamp(found.date), location=found.location)
     if is_short and isinstance(found.result, dict):
         del given["result"]
         given |= {f"result[{one}]": text for one, text in found.result.items()}
     offered = [(one, names.competitor(one).name) for one in found.participants] if is_short else []
-    winners = [Option("", ""), *[Option(f"id:{one}", name) for one, name in offered]]
+    winners = [
+        Option("", "by the score" if view.is_scored else ""),
+        *[Option(f"id:{one}", name) for one, name in offered],
+    ]
     fields: list[Field] = []
     for field in RECORD.fields:
         if field.name != "result":

@@ -945,8 +945,9 @@ async def test_forms_take_names_and_refuse_a_number_that_is_an_id_and_the_name_o
     refused = await visitor.fill(at(season, record), {"result": json.dumps({str(ben): "9.8"})})
     assert (refused.status, both in words(refused.body.decode())) == (422, True)
     sent = {"result": json.dumps({f"name:{ben}": "9.8", "Pair": "9.9"})}
-    assert (await visitor.fill(at(season, record), sent)).status == 303
-    assert (await visitor.fill(at(season, record), {})).status == 303, "what it is filled in with can be sent"
+    for given in (sent, {}):  # what it is filled in with can be sent
+        look = await visitor.fill(at(season, record), given)  # at the effects, because a ranking scores results now
+        assert (await visitor.post(*reversed(form_of(look.body.decode())))).status == 303
     competition = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]
     assert {one["competitor_id"]: one["result"] for one in competition["participants"]} == {
         **{ada: "9.8", ben: None, pair: "9.9"}
@@ -1025,6 +1026,41 @@ async def test_a_ranking_of_a_known_kind_takes_a_season_without_any_more(
     await visitor.post(*reversed(form_of(look.body.decode())))
     shown = words(await visitor.page(at(season, f"/rankings/{table['id']}")))
     assert "1 Ada 3 1 2 1 1 1 0 0 2 Ben 0 \N{MINUS SIGN}1 1 2 1 0 0 1" in shown
+
+
+async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unless_a_word_follows(
+    visitor: Visitor, season: Season
+) -> None:
+    award = {"unity": season.unity_id, "from": "outcome", "table": {"win": 3, "draw": 1}}
+    scorings = json.dumps([{"awards": [award]}])
+    await season.client.put(f"rankings/{season.ranking_id}/scoring.json", {"scorings": scorings})
+    ada, ben = season.ids[:2]
+    fields = {"group_id": 1, "participants": listed([ada, ben])}
+    match = (await season.client.post("competitions.json", fields)).json["competition"]["id"]
+    page = at(season, f"/competitions/{match}/record")
+
+    async def record(result: str, winner: str = "") -> int:
+        form, action = form_of(await visitor.page(page))
+        assert form["winner"] in ("", f"id:{ben}")
+        answer = await visitor.post(action, form | {"result": result, "winner": winner})
+        if answer.status == 200:  # the effects, which are looked at first
+            answer = await visitor.post(*reversed(form_of(answer.body.decode())))
+        if answer.status == 422:
+            assert "has the lower score; name nobody, or add a word such as wo" in words(answer.body.decode())
+        return answer.status
+
+    async def winners() -> list[int]:
+        competition = (await season.client.get(f"competitions/{match}.json")).json["competition"]
+        return [one["competitor_id"] for one in competition["participants"] if one["winner"]]
+
+    for result, named, status, expected in (
+        ("2:1", "", 303, [ada]),
+        ("1:2", "", 303, [ben]),
+        ("2:1", f"id:{ben}", 422, [ben]),
+        ("2:1 wo", f"id:{ben}", 303, [ben]),
+        ("2:2", "", 303, []),
+    ):
+        assert (await record(result, named), await winners()) == (status, expected), result
 
 
 async def test_a_race_is_looked_at_in_few_words_and_whoever_is_struck_from_it_stands_first(

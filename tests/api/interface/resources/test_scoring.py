@@ -204,4 +204,20 @@ async def test_a_scale_and_a_group_choose_the_scoring_whenever_they_change(seaso
     ):
         assert (await league.correct(match, **fields)).status == 200
         assert await league.table() == {a: points, b: 0, c: 0}, fields
+
+
+async def test_a_winner_that_the_score_said_follows_it_and_another_one_stays(
+    season: Season, database: Database
+) -> None:
+    league = await league_of(season.client)
+    a, b, _ = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1", winner=a)
+    for result, points in (("1:2", (0, 3)), ("1:1", (1, 1)), ("3:0 wo", (3, 0)), ("-:+", (0, 3)), ("", (0, 0))):
+        await league.correct(match, result=result)
+        table = await league.table()
+        assert (table[a], table[b]) == points, result
+    on_penalties = await league.play(a, b, "2:2 pen", winner=b)
+    await league.correct(on_penalties, result="3:3 pen")
+    assert (await league.table())[b] == 3
     assert not (await verified(database)).differences
