@@ -38,7 +38,7 @@ async def test_a_scoring_is_declared_like_a_kind_once_its_effects_were_seen(
     filled, action = form_of(look.body.decode())
     assert (await visitor.post(action, filled)).status == 303
     assert await league.table() == {a: 3, b: 0, c: 0}
-    assert "win 3, draw 1, loss 0" in words(await visitor.page(form))
+    assert "3 for win, 1 for draw, 0 for loss" in words(await visitor.page(form))
 
 
 async def test_a_corrected_result_shows_who_moves_and_a_new_one_is_recorded_at_once(
