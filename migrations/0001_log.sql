@@ -77,7 +77,7 @@ CREATE TABLE topic (
 ) WITH (autovacuum_freeze_min_age = 0);
 COMMENT ON TABLE topic IS 'Events that can be found by what they are about, see engine/log/codec.py.';
 COMMENT ON COLUMN topic.topic IS
-    'The competition whose points the event adds or reverses; or -1: it sets an event aside, -2: it renames the tournament, -3: it erases a competitor, -4: it reverses points, -5: a scoring gives points.';
+    'The competition that the event changes, or whose points it adds or reverses; or -1: it sets an event aside, -2: it renames the tournament, -3: it erases a competitor, -4: it reverses points, -5: a scoring gives points.';
 
 CREATE VIEW event AS
 SELECT

@@ -34,7 +34,7 @@ CompetitorRegistered      -     x      -    -       -       -       x
 CompetitorChanged         -     x      -    x       -       -       -
 CompetitorErased          -     x      -    x       -       -       x
 CompetitionAdded          -     -      -    -       -       -       x
-CompetitionChanged        -     -      -    -       -       -       x
+CompetitionChanged        -     -      -    -       x       -       x
 RankingCreated            -     -      -    x       -       x       -
 RankingModified           x     -      -    x       -       x       x
 RankingInformationChanged -     -      -    -       -       -       -
@@ -81,7 +81,10 @@ NAMING: Final = {
         *("projections/board/board.py", "projections/board/publication.py", "projections/live/nested_sets.py"),
         *("projections/past/comparison.py", "projections/past/timeline.py", "projections/tables/tables.py"),
     ],
-    "narrates": ["projections/past/history.py", "projections/answers/explainer.py"],
+    "narrates": [
+        *("projections/past/history.py", "projections/answers/explainer.py"),
+        "projections/past/recorded_results.py",
+    ],
 }
 """The modules that name types of events, by what they do with them. Any other asks what an event declares of itself, or
 asks one of these."""

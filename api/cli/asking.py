@@ -33,7 +33,8 @@ def asking(question: type[Question[Any]], *arguments: Argument, **more: Any) -> 
 async def _run(row: Asking, slug: str, *, json: bool, where: Where, **given: Any) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         fields = fields_read(view, row.question, row.arguments, given, row.fixed)
-        view.ranking(fields["ranking_id"])
+        if "ranking_id" in fields:
+            view.ranking(fields["ranking_id"])
         question = (row.make or row.question)(**fields)
         found = await ask(view, question)
         if not json:

@@ -7,19 +7,22 @@ from cyclopts import Parameter
 
 from api.cli import printing
 from api.cli.arguments import THE_COMPETITION, Reading, option, positional, several
+from api.cli.asking import asking
 from api.cli.names import CompetitorTexts
 from api.cli.times import begin
 from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.interface.competition_names import competition_text
 from api.interface.fields import FORM_OF_TIMES, INTEGER, FieldMisread, begin_of_time
 from api.interface.names import Names
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
 from engine.domain.steps import finished
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
+from projections.answers.competition_results import CompetitionResults, CompetitionResultsQuestion
 from projections.answers.competitions import CompetitionListQuestion
-from projections.answers.view import ask
+from projections.answers.view import View, ask
 
 StartedAt = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
 ResultText = Annotated[
@@ -114,6 +117,23 @@ record_result = verb(
         "results give points, and else stays.",
     ),
 )
+
+
+async def _print_results(view: View, question: CompetitionResultsQuestion, found: CompetitionResults) -> None:
+    def name_of(competitor_id: CompetitorId | None) -> str | None:
+        return None if competitor_id is None else view.names.competitor(competitor_id).name
+
+    def text(result: Result | None) -> str | None:
+        if isinstance(result, dict):
+            return ", ".join([f"{name_of(who)} {its}" for who, its in result.items()])
+        return result
+
+    lines = [(one.sequence, one.recorded_at, text(one.result), name_of(one.winner_id)) for one in found.results]
+    title = competition_text(view.names, view.competition(question.competition_id))
+    printing.table(("sequence", "recorded_at", "result", "winner"), lines, title=title)
+
+
+show_results = asking(CompetitionResultsQuestion, THE_COMPETITION, prints=_print_results)
 
 _OPTIONAL: Final = ("round", "round_name", "scale", "key")
 """Columns that are shown if any competition has a value."""

@@ -14,6 +14,8 @@ from msgspec import UNSET
 from api.cli.criteria_text import criterion_notation, criterion_text
 from api.interface.competition_names import result_text
 from api.interface.direction import isolated
+from api.web.scored_text import scored_text
+from api.web.words import Words
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Reversal, Sequence, UnityId
 from engine.domain.times import timestamp
@@ -33,6 +35,7 @@ _TOGETHER: Final = "--from and --to, --top or --around narrow this down, so that
 _OF_LIST: Final = (Cause.LIST, Cause.SORT)
 _REVERSALS: Final = {
     Reversal.VOID: "was reversed",
+    Reversal.CORRECTION: "was corrected",
     Reversal.UNVOID: "counts again",
     Reversal.UNDO: "was undone",
     Reversal.REDO: "was redone",
@@ -46,8 +49,9 @@ class ExplanationText:
     """Explains one competitor's place in a unity, as one would write it to them."""
 
     def __init__(
-        self, names: NamesById, ranking: ListedRanking, unity_id: UnityId, competitor_id: CompetitorId
+        self, words: Words, names: NamesById, ranking: ListedRanking, unity_id: UnityId, competitor_id: CompetitorId
     ) -> None:
+        self._words = words
         self._names = names
         self._ranking = ranking
         self._unity = ranking.unity(unity_id)
@@ -176,6 +180,11 @@ class ExplanationText:
         sentences, written = [], self._unity.notation
         if step.cause in _OF_LIST:
             sentences.append(self._list_sentence(step))
+        elif step.scored and step.competition_id is not None:
+            of = self._competition(step.competition_id)
+            told = scored_text(self._words, self._names, step.scored, written, of=of, on=step.took_place)
+            total = f"{written.text(step.total_before)} → {written.text(step.total)}"
+            sentences.append(f"{told}. Total {total}, {_moved(step)}.")
         elif step.delta is not None:
             sentences.append(
                 f"{signed(written, step.delta)} {self._cause(step)}. "

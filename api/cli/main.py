@@ -342,6 +342,11 @@ _TREE: Final = (
         """,
     ),
     Entry(
+        "competition history",
+        "competitions:show_results",
+        "List the results that a competition had, from that with which it was added to that in force.",
+    ),
+    Entry(
         "competition import",
         "imports:import_competitions",
         """

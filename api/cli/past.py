@@ -33,6 +33,7 @@ from api.interface.direction import isolated
 from api.interface.names import Names
 from api.interface.resources.standings import standings_shape
 from api.interface.shapes import shaped
+from api.web.words import Words
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import Sequence
 from projections.answers.explanation import ExplainQuestion
@@ -235,5 +236,6 @@ async def explain(
     if json:
         printing.json(shaped(explanation))
     else:
-        text = ExplanationText(view.names, view.ranking(ranking_id), unity_id, competitor_id)
+        words = Words("en", view.publication.presentation.zone)
+        text = ExplanationText(words, view.names, view.ranking(ranking_id), unity_id, competitor_id)
         printing.line(text.text(explanation, of_others=of_others))

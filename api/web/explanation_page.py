@@ -11,6 +11,7 @@ from api.interface.competition_names import result_text
 from api.interface.direction import isolated
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
+from api.web.scored_text import scored_text
 from api.web.words import Words
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.answers.classification import Neighbours
@@ -199,7 +200,7 @@ def _row(
     late: Container[Sequence],
     dropped: Container[CompetitionId],
 ) -> Html:
-    said = [element("p", _what(words, names, step))]
+    said = [element("p", _what(words, names, step, unity))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
@@ -229,7 +230,10 @@ def _row(
     )
 
 
-def _what(words: Words, names: NamesById, step: ExplanationStep) -> str:
+def _what(words: Words, names: NamesById, step: ExplanationStep, unity: ListedUnity) -> str:
+    if step.scored and step.competition_id is not None:
+        of = _competition(words, names, step.competition_id)
+        return scored_text(words, names, step.scored, unity.notation, of=of)
     cause = words(_CAUSES[step.cause])
     if step.reversal is not None and not step.reversal.takes_back:
         cause = words("cause_given_back")

@@ -147,16 +147,13 @@ def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRank
         return {}
     lines: ScoredAmounts = {}
     entries = scoring.entries or len(ranking.participants)
-    places = {"participants": _places(scoring, readings)}
-    if any(award.among == "enrolled" for award in scoring.awards):
-        enrolled = ranking.participants.lookup()
-        places["enrolled"] = _places(scoring, {c: one for c, one in readings.items() if c in enrolled}, ranked=True)
+    among = places(scoring, readings, ranking)
     ours = {c: one for c, one in readings.items() if ranking.participants.row(c) is not None}
     for award in scoring.awards:
         unity = ranking.unities[award.unity_id]
         statuses = {_plain(status): _status_amount(award, given, entries) for status, given in award.statuses.items()}
         given = [
-            (c, _amount(scoring, award, one, unity, places[award.among].get(c), statuses)) for c, one in ours.items()
+            (c, _amount(scoring, award, one, unity, among[award.among].get(c), statuses)) for c, one in ours.items()
         ]
         if (absent := statuses.get(ABSENT)) is not None and not award.outcomes:
             given += [(c, absent) for c in ranking.participants if c not in ours]
@@ -189,6 +186,17 @@ def worth(scorings: Iterable[Scoring], unity_id: UnityId, outcome: ResultOutcome
         if found := [amount for amount in amounts if amount is not None]:
             return sum(found)
     return None
+
+
+def places(
+    scoring: Scoring, readings: Mapping[CompetitorId, ReadResult], ranking: ScoredRanking
+) -> dict[str, dict[CompetitorId, tuple[int, int]]]:
+    """The place of each with a performance, and how many share it, by whose places awards count. Raises NotRead."""
+    found = {"participants": _places(scoring, readings)}
+    if any(award.among == "enrolled" for award in scoring.awards):
+        enrolled = ranking.participants.lookup()
+        found["enrolled"] = _places(scoring, {c: one for c, one in readings.items() if c in enrolled}, ranked=True)
+    return found
 
 
 def _status_amount(award: Award, given: int | Entries | None, entries: int) -> int | None:

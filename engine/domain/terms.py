@@ -47,12 +47,14 @@ class Reversal(StrEnum):
     """Competitors were struck from their competition."""
     UNSTRIKE = "unstrike"
     """It counts for them again."""
+    CORRECTION = "correction"
+    """A corrected result, or another scoring, gives others instead."""
     EXPIRY = "expiry"
     """They have expired."""
 
     @property
     def takes_back(self) -> bool:
-        return self in (Reversal.VOID, Reversal.UNDO, Reversal.STRIKE, Reversal.EXPIRY)
+        return self not in (Reversal.UNVOID, Reversal.REDO, Reversal.UNSTRIKE)
 
 
 class Counts(StrEnum):

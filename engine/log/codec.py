@@ -32,6 +32,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain.events import (
+    CompetitionChanged,
     CompetitorErased,
     Event,
     EventSetAside,
@@ -281,8 +282,8 @@ def content_of(text: str) -> BlockContent:
 
 
 class Topic(IntEnum):
-    """What an event can be found by, besides the competition whose points it adds or reverses: these have positive ids.
-    The comment at the column `topic.topic` (`migrations/0001_log.sql`) has them, too."""
+    """What an event can be found by, besides the competition that it changes, or whose points it adds or reverses:
+    these have positive ids. The comment at the column `topic.topic` (`migrations/0001_log.sql`) has them, too."""
 
     SET_ASIDE = -1
     RENAMED = -2
@@ -302,6 +303,8 @@ _TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {
     kind: (TOPICS[kind],) if kind in TOPICS else () for kind in get_args(Event)
 }
 
+_OF_COMPETITION: Final = Points | CompetitionChanged
+
 
 def sets_aside(text: str) -> bool:
     """Whether these lines may hold an event that sets another one aside."""
@@ -311,6 +314,6 @@ def sets_aside(text: str) -> bool:
 def topics_of(event: Event) -> tuple[int, ...]:
     """What the event can be found by: a `Topic`, or the id of a competition."""
     topics = _TOPICS[type(event)]
-    if isinstance(event, Points) and event.competition_id is not None:
+    if isinstance(event, _OF_COMPETITION) and event.competition_id is not None:
         return event.competition_id, *topics
     return topics

@@ -22,8 +22,10 @@ from msgspec import Struct
 from engine.domain.errors import LogForked
 from engine.domain.events import (
     CompetitionAdded,
+    CompetitionChanged,
     CompetitorErased,
     CompetitorRegistered,
+    Points,
     PointsAdded,
     PointsExpired,
     PointsReversed,
@@ -405,7 +407,9 @@ async def points_of(
         _EVENTS_WITH_TOPIC, tournament_id, competition_id, after, upto, CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
     ):
         for row in rows:
-            yield event_of(tournament_id, row)
+            recorded = event_of(tournament_id, row)
+            if isinstance(recorded.event, Points):
+                yield recorded
         after = Sequence(rows[-1]["sequence"])
 
 
@@ -417,8 +421,16 @@ EVENTS_OF_COMPETITION_AT_ONCE_MAX: Final = 20
 async def points_of_competitions(
     connection: Connection, tournament_id: TournamentId, pending: deque[tuple[CompetitionId, Sequence]], upto: Sequence
 ) -> list[Recorded]:
-    """Events up to `upto` that gave or reversed points of the first competitions of `pending`, each after its sequence.
-    At least one, unless these have no more; they leave `pending` then. The sequences in `pending` advance. Events that
+    """As `_events_of_competitions`, those that gave or reversed points."""
+    events = await _events_of_competitions(connection, tournament_id, pending, upto)
+    return [one for one in events if isinstance(one.event, Points)]
+
+
+async def _events_of_competitions(
+    connection: Connection, tournament_id: TournamentId, pending: deque[tuple[CompetitionId, Sequence]], upto: Sequence
+) -> list[Recorded]:
+    """Events up to `upto` about the first competitions of `pending`, each after its sequence. At least one, unless
+    these have no more; they leave `pending` then. The sequences in `pending` advance. Events that
     were set aside are left out. Raises LogUnreadable."""
     asked = [pending.popleft() for _ in range(min(len(pending), COMPETITIONS_AT_ONCE_MAX))]
     rows = await connection.fetch(
@@ -450,6 +462,21 @@ async def all_points_of_competitions(
         async with connected() as connection:
             events = await points_of_competitions(connection, tournament_id, pending, upto)
         yield events
+
+
+async def changes_of_competitions(
+    connected: Connected, tournament_id: TournamentId, competition_ids: Iterable[CompetitionId], upto: Sequence
+) -> dict[CompetitionId, list[Recorded]]:
+    """The events up to `upto` that changed these competitions, in order. Raises LogUnreadable."""
+    pending = deque([(one, _BEGINNING) for one in competition_ids])
+    found: dict[CompetitionId, list[Recorded]] = {one: [] for one, _ in pending}
+    while pending:
+        async with connected() as connection:
+            events = await _events_of_competitions(connection, tournament_id, pending, upto)
+        for one in events:
+            if isinstance(one.event, CompetitionChanged):
+                found[one.event.competition_id].append(one)
+    return found
 
 
 async def all_with_topic(

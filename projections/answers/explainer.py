@@ -9,21 +9,24 @@ relative to the other, she has passed her, or drawn level if they are level now.
 are not looked at separately.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import (
+    CompetitionChanged,
     Criterion,
     ParticipantsChanged,
     Points,
     PointsAdded,
     PointsReversed,
+    PointsScored,
     Recorded,
+    Result,
     UnityChanged,
     changed_by,
 )
@@ -31,6 +34,7 @@ from engine.domain.marks import mark_after, result_of
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sender, Sequence, UnityId
+from projections.answers.scored_for import ScoredFor, scored_for
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.classification import Classified, Counted, leaves_out, left_out, needs_sums
 from projections.board.classified_lines import ClassifiedLines
@@ -55,6 +59,17 @@ class Overtaking(Struct, frozen=True, kw_only=True, gc=False):
     level: bool
     who_total: int | None
     whom_total: int | None
+
+
+class _Correction(Struct, kw_only=True):
+    """What a correction of points has changed so far, in consecutive events from `first` to `last`: the totals of `old`
+    before it, and her place."""
+
+    competition_id: CompetitionId
+    first: Sequence
+    last: Sequence
+    old: dict[CompetitorId, int]
+    before: Place
 
 
 class Cause(StrEnum):
@@ -84,7 +99,8 @@ class ExplanationStep(Struct, frozen=True, kw_only=True):
     none, but others moved. `result`: the best or last of their results in it, if the unity counts results. `reason`:
     the reason given for the points. `overtakings_left_out`: the number of further ones, if a step shows only those with
     the nearest totals. `took_place`: when the competition took place; without a date or a competition, when the event
-    was recorded. In order of time, a step may combine several events; `sequence` is that of the last one."""
+    was recorded, or the first points for that competition. `scored`: what a scoring gave it for; absent: none did. A
+    step may combine several events, in order of time, or of a correction; `sequence` is that of the last one."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -103,6 +119,7 @@ class ExplanationStep(Struct, frozen=True, kw_only=True):
     overtakings: list[Overtaking]
     overtakings_left_out: int = 0
     took_place: datetime
+    scored: ScoredFor | UnsetType = UNSET
 
     @property
     def is_own(self) -> bool:
@@ -138,6 +155,23 @@ class Explainer:
         self._notation = notation
         self._revisions = Revisions()
         self._order_now: OrderedLines | None = None
+        self._correction: _Correction | None = None
+        self._result_before: tuple[CompetitionId, Result | None] | None = None
+
+    @property
+    def supersedes(self) -> Sequence | None:
+        """The event from which on earlier steps are part of the one that `step` made last; None: none is."""
+        return None if self._correction is None else self._correction.first
+
+    def continues(self, recorded: Recorded) -> bool:
+        """Whether the next event is a part of the correction that the one before it began."""
+        event, begun = recorded.event, self._correction
+        return (
+            begun is not None
+            and isinstance(event, PointsScored | PointsReversed)
+            and (event.competition_id, event.ranking_id) == (begun.competition_id, self._ranking_id)
+            and recorded.sequence == begun.last + 1
+        )
 
     def prepared(self) -> Generator[None, None, None]:
         """Builds the order that `place` searches, with pauses for other work."""
@@ -195,6 +229,10 @@ class Explainer:
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return (yield from self._after_points(recorded, event))
+        self._correction = None
+        if isinstance(event, CompetitionChanged):
+            result = self.board.competitions[event.competition_id].result
+            self._result_before = None if event.said_result is None else (event.competition_id, result)
         if not changes_order(event, self._ranking_id):
             fold(self.board, self._revisions, recorded)
             return None
@@ -232,7 +270,8 @@ class Explainer:
         )
 
     def _after_points(self, recorded: Recorded, event: Points) -> Generator[None, None, ExplanationStep | None]:
-        unity = self.unity
+        unity, begun = self.unity, self._correction if self.continues(recorded) else None
+        self._correction = begun
         named = {line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id}
         if unity is None or not named:
             fold(self.board, self._revisions, recorded)
@@ -250,12 +289,20 @@ class Explainer:
         fold(self.board, self._revisions, recorded)
         yield
         yield from order.replace_all(old, lines)
+        if begun is not None:
+            old, before, begun.last = old | begun.old, begun.before, recorded.sequence
+            begun.old = old
+        elif isinstance(event, PointsReversed) and event.replaced and event.competition_id is not None:
+            first = recorded.sequence
+            self._correction = _Correction(
+                competition_id=event.competition_id, first=first, last=first, old=old, before=before
+            )
         after = self.place
         yield
         total_before = old.get(self._her_id, totals.get(self._her_id, 0))
         overtakings, left_out = yield from self._overtakings(order, old, totals.get(self._her_id, 0), total_before)
         result = self._result(event)
-        is_sum = unity.counts is Counts.SUM and self._her_id in named
+        is_sum = unity.counts is Counts.SUM and self._her_id in old
         gives = [d for d in event.deltas if d.unity_id == self._unity_id and d.competitor_id == self._her_id]
         if not is_sum and not gives and result is None and before == after and not overtakings:
             return None
@@ -276,8 +323,24 @@ class Explainer:
             position_after=after.position,
             overtakings=overtakings,
             overtakings_left_out=left_out,
-            took_place=recorded.recorded_at,
+            took_place=(event.since if isinstance(event, PointsAdded) else None) or recorded.recorded_at,
+            scored=self._scored_for(recorded, event),
         )
+
+    def _scored_for(self, recorded: Recorded, event: Points) -> ScoredFor | UnsetType:
+        """What a scoring gave her points for in the event, or in its correction."""
+        if isinstance(event, PointsScored):
+            lines: Iterable[tuple[CompetitorId, UnityId]] = [
+                (line.competitor_id, line.unity_id) for line in (*event.given, *event.given_results)
+            ]
+        else:
+            lines = event.replaced if isinstance(event, PointsReversed) else ()
+        competition_id, before = event.competition_id, self._result_before
+        if competition_id is None or (self._her_id, self._unity_id) not in lines:
+            return UNSET
+        corrected = [] if before is None or before[0] != competition_id else [(before[1], recorded.recorded_at)]
+        ranking, competition = self.board.rankings[self._ranking_id], self.board.competitions[competition_id]
+        return scored_for(ranking, self._unity_id, competition, self._her_id, corrected) or UNSET
 
     def _result(self, event: Points) -> int | None:
         """The best or the last of her results in the event; None: it gave her none in the unity."""
@@ -285,7 +348,7 @@ class Explainer:
         if unity is None or unity.counts is Counts.SUM or not isinstance(event, PointsAdded):
             return None
         mark = 0
-        for line in event.results:
+        for line in event.given_results:
             if (line.competitor_id, line.unity_id) == (self._her_id, self._unity_id):
                 mark = mark_after(mark, line.amount, unity.counts, unity.sort)
         return result_of(mark, unity.sort)

@@ -1,8 +1,9 @@
 """Explains how a competitor came to her place, in the order of the log or of time."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
+from itertools import pairwise
 
 import msgspec
 from msgspec import Struct
@@ -30,11 +31,13 @@ from projections.answers.explainer import (
     ExplanationStep,
     Place,
 )
+from projections.answers.scored_for import scored_for
 from projections.board.board import Board
 from projections.past import folds, moments
 from projections.past.moments import AtSequence
 from projections.past.pages import SCANNED_EVENTS_MAX
 from projections.past.past import Past, refuse_beyond
+from projections.past.recorded_results import RecordedResult, recorded_results
 from projections.past.timeline import TimelineStep, replayed
 from projections.past.world_clock import drop_totals
 
@@ -102,10 +105,11 @@ async def explanation(
         async for events in past.chunks(tournament_id, start, last):
             seen: list[Recorded] = []
             await past.time_slices.work(_add_steps(tournament_id, explainer, events, most, steps, seen))
-            reached = _place(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
+            if seen:
+                reached = _place(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
             if latest and (dropped := _dropped(steps, limit)) is not None:
                 begin = _place(dropped.sequence, dropped.recorded_at, Place(dropped.position_after, dropped.total))
-            if _is_full(steps, most):
+            if len(seen) < len(events):
                 break
         sums = None
         if explainer.needs_sums:
@@ -140,9 +144,34 @@ async def explanation_by_date(
     timeline = await folds.timeline(past, tournament_id, then.board, ranking_id, upto, on)
     steps = [step for step in timeline if step.at <= on]
     place, told = await in_time_slices(_steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
+    told = told[-limit:] if limit else told
+    given = {step.competition_id for step in told if step.competition_id is not None and step.is_own}
+    if then.board.rankings[ranking_id].scorings:
+        results = await recorded_results(past, tournament_id, then.board, given, upto, only_corrected=True)
+        told = [_with_scored(then.board, ranking_id, unity_id, competitor_id, step, results) for step in told]
     nothing = then.board.rankings[ranking_id].unities[unity_id].notation.shown(0)
     begin, end = _place(Sequence(0), None, Place(None, nothing)), _place(upto, then.recorded_at, place)
-    return Explained(begin, end, told[-limit:] if limit else told, None, left_out, None)
+    return Explained(begin, end, told, None, left_out, None)
+
+
+def _with_scored(
+    board: Board,
+    ranking_id: RankingId,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    step: ExplanationStep,
+    results: Mapping[CompetitionId, Items[RecordedResult]],
+) -> ExplanationStep:
+    """The step with what a scoring gave its points for. `results`: those that corrected competitions had."""
+    if step.competition_id is None or not step.is_own or step.reversal is not None:
+        return step
+    had = results.get(step.competition_id, ())
+    corrected = [(one.result, then.recorded_at) for one, then in pairwise(had)]
+    competition = board.competitions[step.competition_id]
+    scored = scored_for(board.rankings[ranking_id], unity_id, competition, competitor_id, corrected)
+    if scored is None or scored.kind == "nothing":
+        return step
+    return msgspec.structs.replace(step, scored=scored)
 
 
 def _steps_by_date(
@@ -182,17 +211,20 @@ def _add_steps(
     steps: list[ExplanationStep],
     seen: list[Recorded],
 ) -> Iterator[None]:
-    """Adds steps to `steps` until they fill a page, and the scanned events to `seen`. Raises LogUnreadable."""
+    """Adds steps to `steps` until they fill a page, and the scanned events to `seen`. A correction is one step. Raises
+    LogUnreadable."""
     for recorded in events:
+        if _is_full(steps, limit) and not explainer.continues(recorded):
+            return
         try:
             step = yield from explainer.step(recorded)
         except LookupError as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         seen.append(recorded)
+        while steps and explainer.supersedes is not None and steps[-1].sequence >= explainer.supersedes:
+            steps.pop()
         if step is not None:
             steps.append(step)
-            if _is_full(steps, limit):
-                return
         yield
 
 

@@ -152,7 +152,11 @@ def together(steps: Items[ExplanationStep], competitor_id: CompetitorId) -> Toge
 
 
 def _late(steps: Iterable[ExplanationStep]) -> Iterator[Sequence]:
-    given = [step for step in steps if step.cause is Cause.POINTS and step.competition_id is not None]
+    given = [
+        step
+        for step in steps
+        if step.cause is Cause.POINTS and step.competition_id is not None and not (step.scored and step.scored.earlier)
+    ]
     last = datetime.min.replace(tzinfo=UTC)
     for step in sorted(given, key=lambda one: one.sequence):
         if step.took_place < last:

@@ -35,6 +35,8 @@ def reversal_of(board: Board, event: Points) -> Reversal | None:
         return None
     if isinstance(event, PointsExpired):
         return Reversal.EXPIRY
+    if event.replaced:
+        return Reversal.CORRECTION
     if event.struck is not None:
         return Reversal.STRIKE if event.struck else Reversal.UNSTRIKE
     if event.undone is None:

@@ -194,6 +194,7 @@ STORY: Final = (
     ),
     Step(operation_id="declareScoring", ids=_JUNIORS, body={"scorings": _SCORINGS}),
     Step(operation_id="showScoring", ids=_JUNIORS),
+    Step(operation_id="listResults", ids=_MATCH),
     Step(
         operation_id="previewChangeCompetition", about="If it had been a draw.", ids=_MATCH, query="result=1-1&winner="
     ),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import NODEFAULT, UNSET
 
 from engine.domain import events
-from engine.domain.events import Event, Ignored, Points
+from engine.domain.events import CompetitionChanged, Event, Ignored, Points
 from engine.domain.terms import ID_MAX, ActorId, CompetitorId, Counts, RankingId, Sort
 from engine.log.codec import (
     ENTRIES,
@@ -98,9 +98,9 @@ def test_the_columns_of_a_block_have_a_place_for_a_line_that_is_none(line: str) 
 
 @settings(unhurried, max_examples=150)
 @given(any_event())
-def test_points_are_found_by_the_competition_that_caused_them_and_nothing_else_is(event: Event) -> None:
-    caused = isinstance(event, Points) and event.competition_id is not None
-    assert [topic for topic in topics_of(event) if topic > 0] == ([event.competition_id] if caused else [])
+def test_points_are_found_by_the_competition_that_caused_them_changes_by_it_and_nothing_else_is(event: Event) -> None:
+    of = event.competition_id if isinstance(event, Points | CompetitionChanged) else None
+    assert [topic for topic in topics_of(event) if topic > 0] == ([] if of is None else [of])
 
 
 def test_stored_events_that_are_not_judged_can_be_found_by_a_topic() -> None:

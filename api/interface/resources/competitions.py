@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 from api.access.auth import Scope
 from api.http.outgoing import Later, regrouped
 from api.interface import paging
-from api.interface.declarations import Many, Operation, Preview, Read, Write
+from api.interface.declarations import Many, Operation, Preview, Read, Recall, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, OWN_KEY, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
 from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
@@ -31,11 +31,13 @@ from api.interface.rendering import (
 )
 from api.interface.resources.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
 from api.interface.resources.previews import COMPARED
+from api.interface.shapes import answer_of, answered
 from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
 from engine.domain.times import timestamp, timestamp_or_none
 from engine.process.time_slices import TimeSlices
+from projections.answers.competition_results import CompetitionResults, CompetitionResultsQuestion
 from projections.answers.lookup import competition_of, named
 from projections.answers.zones import Day, with_days
 from projections.board.board import Competition
@@ -321,6 +323,14 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         question=CompetitionQuestion,
         answer=Answer("competition", CompetitionShape),
         render=show_competition,
+    ),
+    Recall(
+        "competitions/{competition_id}/results.json",
+        "List the results that a competition had, the first one first",
+        operation_id="listResults",
+        question=CompetitionResultsQuestion,
+        answer=answer_of("competition", CompetitionResults),
+        render=answered,
     ),
     Write(
         "POST",

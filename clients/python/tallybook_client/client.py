@@ -50,6 +50,7 @@ from tallybook_client.shapes import (
     Publication,
     Ranking,
     RankingStandings,
+    RecordedResult,
     Slice,
     Standing,
     Standings,
@@ -219,6 +220,12 @@ class Client:
         }
         path = _path(slug, "competitions", competition_id)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def list_results(self, slug: str, competition_id: int) -> tuple[RecordedResult, ...]:
+        """The results that the competition had: first that with which it was added."""
+        path = _path(slug, "competitions", competition_id, "results")
+        found = await self._payload(path, {}, "competition", dict[str, tuple[RecordedResult, ...]])
+        return found["results"]
 
     async def preview_change_competition(
         self,

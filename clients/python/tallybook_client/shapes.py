@@ -452,6 +452,35 @@ class Overtaking(Struct, frozen=True, kw_only=True):
     whom_total: int | None
 
 
+class RecordedResult(_Shape, frozen=True, kw_only=True):
+    """A result and a winner of a competition, from the event `sequence` on; None: none."""
+
+    sequence: int
+    recorded_at: datetime
+    actor: int
+    result: str | Mapping[int, str] | None
+    winner_id: int | None
+
+
+class EarlierResult(_Shape, frozen=True, kw_only=True):
+    """A result, until it was corrected."""
+
+    result: str
+    corrected_at: datetime
+
+
+class ScoredFor(Struct, frozen=True, kw_only=True):
+    """What a result gives: for a win, draw, loss, bye, place, absence, or something else of it. `result`: own score
+    first. `against`: the other one of two. `earlier`: what it was before corrections."""
+
+    kind: str
+    amount: int
+    result: str | None
+    place: int | None
+    against: int | None
+    earlier: tuple[EarlierResult, ...]
+
+
 class ExplanationStep(_Shape, frozen=True, kw_only=True):
     sequence: int
     recorded_at: datetime
@@ -470,6 +499,7 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     overtakings: tuple[Overtaking, ...]
     overtakings_left_out: int = 0
     took_place: datetime
+    scored: ScoredFor | None = None
 
 
 class TiebreakPart(Struct, frozen=True, kw_only=True):

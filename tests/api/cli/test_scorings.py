@@ -1,5 +1,6 @@
 """Scorings from the command line: of a kind, of a file, for some groups, and none."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,17 @@ async def test_a_scoring_of_a_file_names_unities_and_can_be_for_some_groups(
     assert await tallybook.refused("scoring", "declare", league, "Table", "medals") == [
         "The ranking has none of the unities of medals: gold, silver, bronze."
     ]
+
+
+async def test_a_corrected_result_is_told_in_one_sentence(tallybook: Tallybook, league: str) -> None:
+    await tallybook.done("scoring", "declare", league, "Table", "football")
+    await tallybook.done("competition", "change", league, "Ajax - Brest", "--started-at", "2026-03-09 15:00:00")
+    await tallybook.done("competition", "result", league, "Ajax - Brest", "0:0")
+    await tallybook.done("competition", "result", league, "Ajax - Brest", "3:1")
+    said = await tallybook.done("explain", league, "Table", "Ajax")
+    assert re.search(r"3 for the win over Brest, 3:1, on 9 Mar(ch)? 2026 \(corrected on [^)]* from 0:0\)", said), said
+    assert "1 for the draw with Brest, 0:0, on 9" in said
+    assert "was corrected" not in said
+    shown = await tallybook.done("competition", "history", league, "Ajax - Brest")
+    assert [text in shown for text in ("2:1", "0:0", "3:1")] == [True] * 3
+    assert "correction of" in await tallybook.done("history", league, "Table")

@@ -102,6 +102,7 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     assert competition.participants[0].winner
     timed = await every(tallybook.list_competitions(slug, since=kick_off, until=kick_off, has_result=True))
     assert [one.result for one in timed] == ["1:0", {ada: "9.8 s"}]
+    assert [one.result for one in await tallybook.list_results(slug, sprint_id)] == [None, {ada: "9.8 s"}]
     (brief,) = await tallybook.list_rankings(slug)
     assert (brief.name, brief.competitors) == ("Spring ladder", None)
     football = (await tallybook.list_kinds(slug))["football"]

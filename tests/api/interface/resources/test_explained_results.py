@@ -1,0 +1,127 @@
+"""Why somebody has points of results: what for, against whom, and what was corrected, in one step and one sentence."""
+
+import json
+from typing import Any
+
+from tests.api.interface.resources.test_scoring import League, league_of
+from tests.service import Season
+
+
+async def steps_of(league: League, competitor: int, query: str = "") -> list[dict[str, Any]]:
+    answer = await league.client.get(f"{league.path}/explain.json?competitor={competitor}{query}")
+    assert answer.status == 200, answer.body
+    steps: list[dict[str, Any]] = answer.json["explanation"]["steps"]
+    return steps
+
+
+def told(steps: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Of each step: what for, how many points, the result, the results before, the change and the total."""
+    return [
+        (
+            step["scored"]["kind"],
+            step["scored"]["amount"],
+            step["scored"]["result"],
+            [one["result"] for one in step["scored"]["earlier"]],
+            step["delta"],
+            step["total"],
+        )
+        for step in steps
+        if "scored" in step
+    ]
+
+
+async def test_a_corrected_result_is_one_step_that_says_what_it_was(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(b, a, "2:2", started_at="2026-03-09 15:00:00")
+    await league.play(b, c, "1:0")
+    await league.correct(match, result="1:2")
+    steps = await steps_of(league, a)
+    assert told(steps) == [("draw", 1, "2:2", [], 1, 1), ("win", 3, "2:1", ["2:2"], 2, 3)]
+    assert steps[-1]["scored"]["against"] == b
+    assert (steps[-1]["cause"], steps[-1]["reversal"]) == ("points", None)
+    (step,) = [one for one in await steps_of(league, a, "&on=2026-03-10") if "scored" in one]
+    assert told([step]) == [("win", 3, "2:1", ["2:2"], 3, 3)]
+    assert step["took_place"].startswith("2026-03-09")
+
+
+async def test_overtakings_of_a_correction_are_those_from_before_it_to_after_it(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    await league.play(a, b, "1:0")
+    match = await league.play(c, b, "1:1")
+    await league.correct(match, result="2:1")
+    (*_, last) = await steps_of(league, c)
+    passed = [(one["who"], one["whom"], one["level"]) for one in last["overtakings"]]
+    assert passed == [(c, a, True), (c, b, False)]
+    assert (last["position_before"], last["position_after"]) == (2, 1)
+
+
+async def test_pages_of_an_explanation_do_not_split_a_correction(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:2")
+    await league.correct(match, result="2:1")
+    await league.play(a, c, "1:0")
+    whole, pages, start = told(await steps_of(league, a)), list[tuple[Any, ...]](), 0
+    while True:
+        answer = await league.client.get(f"{league.path}/explain.json?competitor={a}&limit=1&from={start}")
+        page = answer.json["explanation"]
+        pages += told(page["steps"])
+        if page["next"] is None:
+            break
+        start = page["next"]
+    assert (
+        pages == whole == [("draw", 1, "2:2", [], 1, 1), ("win", 3, "2:1", ["2:2"], 2, 3), ("win", 3, "1:0", [], 3, 6)]
+    )
+
+
+async def test_a_result_that_is_taken_back_gives_nothing_any_more(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, _ = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1")
+    await league.correct(match, result="")
+    assert told(await steps_of(league, a)) == [("win", 3, "2:1", [], 3, 3), ("nothing", 0, None, ["2:1"], -3, 0)]
+    history = (await league.client.get(f"{league.path}/history.json?competitor={a}")).json["history"]
+    assert [line["reversal"] for line in history] == [None, "correction"]
+
+
+async def test_a_place_a_status_and_an_absence_say_what_points_are_for(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, c = league.ids
+    statuses = {"DNF": "entries+1", "absent": 9}
+    await league.score({"unity": league.points, "from": "place", "statuses": statuses}, order="low")
+    await league.play(a, b, "9.8|DNF")
+    assert told(await steps_of(league, a)) == [("place", 1, "9.8", [], 1, 1)]
+    assert told(await steps_of(league, b)) == [("result", 4, "DNF", [], 4, 4)]
+    assert told(await steps_of(league, c)) == [("absent", 9, None, [], 9, 9)]
+
+
+async def test_where_nothing_is_scored_a_step_says_nothing_of_it(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, _ = league.ids
+    match = await league.play(a, b, "2:1")
+    lines = [{"competitor_id": a, "unities": [{"unity_id": league.points, "delta": 3}]}]
+    fields = {"participants_delta": json.dumps(lines), "competition_id": match}
+    await league.client.put(f"{league.path}/add.json", fields)
+    assert "scored" not in (await steps_of(league, a))[-1]
+
+
+async def test_the_history_of_a_match_says_each_result_it_had(season: Season) -> None:
+    league = await league_of(season.client)
+    a, b, _ = league.ids
+    match = await league.play(a, b, "")
+    await league.correct(match, result="2:2")
+    await league.correct(match, location="Cork")
+    await league.correct(match, result="2:1", winner=a)
+    await league.correct(match, result="", winner="")
+    answer = await league.client.get(f"competitions/{match}/results.json")
+    had = [(one["result"], one["winner_id"]) for one in answer.json["competition"]["results"]]
+    assert had == [(None, None), ("2:2", None), ("2:1", a), (None, None)]
+    sequences = [one["sequence"] for one in answer.json["competition"]["results"]]
+    assert sequences == sorted(sequences)
+    assert (await league.client.get("competitions/999/results.json")).status == 404
