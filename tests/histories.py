@@ -99,6 +99,8 @@ _criteria: Final = st.builds(
     limit=st.integers(-CUTS_MAX, CUTS_MAX),
     edition=_perhaps(st.sampled_from(get_args(TiebreakEdition))),
     pairing=_perhaps(st.sampled_from(get_args(TiebreakPairing))),
+    ratio=_perhaps(ids),
+    per=_perhaps(ids),
 )
 _deltas: Final = st.builds(Delta, ids, ids, st.integers(-DELTA_MAX, DELTA_MAX))
 _scored: Final = st.builds(Scored, ids, ids, st.integers(-RESULT_MAX, RESULT_MAX))

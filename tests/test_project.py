@@ -58,7 +58,9 @@ TOUCH_MANY: Final = {
     "engine/domain/rescoring.py": "_of_ranking",
     "engine/domain/steps.py": "collected in_order",
     "projections/answers/explainer.py": "_after_points _overtakings",
-    "projections/board/classification.py": "_broken _index _parts _value classified left_out lines_among parted",
+    "projections/board/classification.py": (
+        "_broken _index _parts _quotients _value classified left_out lines_among parted"
+    ),
     "projections/board/classified_lines.py": "_levels_among _read_off _run _sought among completed",
     "projections/board/games.py": "of",
     "projections/board/hierarchy.py": "_tour in_steps",

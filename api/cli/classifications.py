@@ -29,7 +29,8 @@ CriterionTexts = Annotated[
         help="The criteria, in the order in which they decide. Each is a unity's name or id, followed by :best=N if "
         "only the N best competitions count, by :drop=4:1,8:2 if from 4 competitions on the worst one does not count, "
         "and from 8 on the two worst, by :among=tied if only points among the tied count, by :first if the competitor "
-        "who reached that total first is ahead, or by a tie-break over opponents, such as :BH/C1 or :SB; it may end "
+        "who reached that total first is ahead, by :ratio=UNITY or :per=UNITY if it is divided by another unity, such "
+        "as a goal average or points per game, or by a tie-break over opponents, such as :BH/C1 or :SB; it may end "
         "with :predetermined if rounds are not paired as in a Swiss tournament, and with an edition of the rules, "
         "such as :2024-08. Without any, the declaration is removed."
     ),
@@ -90,6 +91,9 @@ _BEHIND: Final = re.compile(
 )
 
 
+_QUOTIENT: Final = re.compile(r"(.+):(ratio|per)=(.+)")
+
+
 def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tuple[Criterion, ...]:
     """The criteria that `classification declare` is given. Raises Unacceptable and NotFound."""
     return tuple([_criterion(names, ranking_id, text) for text in texts])
@@ -97,6 +101,9 @@ def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tu
 
 def _criterion(names: Names, ranking_id: RankingId, text: str) -> Criterion:
     """Raises Unacceptable and NotFound."""
+    if pair := _QUOTIENT.fullmatch(text):
+        divisor = {pair[2]: names.unity(ranking_id, pair[3])}
+        return msgspec.convert({**divisor, "unity_id": names.unity(ranking_id, pair[1])}, Criterion)
     name, said = text, dict[str, str]()
     while found := _BEHIND.search(name):
         name, more = name[: found.start()], {key: value for key, value in found.groupdict().items() if value}

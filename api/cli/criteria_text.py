@@ -1,7 +1,9 @@
 """The criteria of a classification in words."""
 
+from msgspec import UNSET
+
 from engine.domain.notation import WHOLE, Notation
-from engine.domain.terms import UnityId
+from engine.domain.terms import Sort
 from projections.answers.criteria import Criteria, CriterionShape, tiebreak_name, value_notation
 from projections.answers.rankings import ListedRanking
 
@@ -13,7 +15,9 @@ def criteria_text(ranking: ListedRanking, criteria: Criteria) -> str:
 
 def criterion_text(ranking: ListedRanking, criterion: CriterionShape) -> str:
     """A criterion: "points", "goals among the tied, best 18", "score, reached first", "places, drop 1 from 4", "SB"."""
-    name = ranking.unity(UnityId(criterion.unity)).name
+    name, *others = [ranking.unity(one).name for one in criterion.unities]
+    if others:
+        return f"{name} {'/' if criterion.per is UNSET else 'per'} {others[0]}"
     if criterion.tiebreak is not None:
         return tiebreak_name(criterion)
     if criterion.first:
@@ -25,5 +29,5 @@ def criterion_text(ranking: ListedRanking, criterion: CriterionShape) -> str:
 
 def criterion_notation(ranking: ListedRanking, criterion: CriterionShape) -> Notation:
     """The notation of its values."""
-    notation = ranking.unity(UnityId(criterion.unity)).notation
-    return WHOLE if criterion.first else value_notation(criterion, notation)
+    unity = ranking.unity(criterion.unities[0])
+    return WHOLE if criterion.first else value_notation(criterion, unity.notation, Sort(unity.sort))

@@ -85,7 +85,9 @@ def kinds() -> Mapping[KindName, Kind]:
 def with_ids(value: Any, id_of: Callable[[Any], UnityId]) -> Any:
     """The same with an id for each name of a unity."""
     if isinstance(value, dict):
-        return {key: id_of(part) if key == "unity" else with_ids(part, id_of) for key, part in value.items()}
+        pairs = {key: [id_of(one) for one in value[key]] for key in ("ratio", "per") if key in value}
+        others = {key: id_of(part) if key == "unity" else with_ids(part, id_of) for key, part in value.items()}
+        return others | pairs
     return [with_ids(part, id_of) for part in value] if isinstance(value, (list, tuple)) else value
 
 

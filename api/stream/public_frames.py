@@ -113,6 +113,8 @@ class _Criterion(Struct):
     first: bool | UnsetType = UNSET
     drop: tuple[tuple[int, int], ...] | UnsetType = UNSET
     tiebreak: str | UnsetType = UNSET
+    ratio: int | UnsetType = UNSET
+    per: int | UnsetType = UNSET
     cut: int | UnsetType = UNSET
     median: int | UnsetType = UNSET
     limit: int | UnsetType = UNSET

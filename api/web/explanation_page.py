@@ -13,7 +13,7 @@ from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.scored_text import scored_text
 from api.web.words import Words
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort
 from projections.answers.classification import Neighbours
 from projections.answers.criteria import tiebreak_name, value_notation
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
@@ -95,8 +95,8 @@ def _tiebreaks(words: Words, names: NamesById, ranking_id: RankingId, classifica
     heads, sums = list[Html](), list[Html]()
     for column, value in enumerate(values):
         criterion = classification.criteria[value.criterion]
-        points = names.unity(ranking_id, UnityId(criterion.unity)).notation
-        of_value = value_notation(criterion, points)
+        unity = names.unity(ranking_id, criterion.unities[0])
+        points, of_value = unity.notation, value_notation(criterion, unity.notation, Sort(unity.sort))
         of_part = points if criterion.tiebreak == "DE" else of_value
         for part in value.parts:
             if part.opponent_id is None:

@@ -15,6 +15,8 @@ def column_name(words: Words, column: TableColumn) -> str:
         return text
     if criterion.tiebreak is not None:
         return tiebreak_name(criterion)
+    if column.divisor is not None:
+        return f"{text} / {column.divisor}" if criterion.per is None else words("per", unity=text, other=column.divisor)
     if criterion.first:
         return words("reached_first", unity=text)
     if criterion.among:

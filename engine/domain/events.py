@@ -418,6 +418,8 @@ class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     `tiebreak`: not totals, but what follows from who met whom (`projections/board/tiebreaks.py`). `cut`, `median`: how
     many contributions are left out, of the lowest or of both ends. `limit`: by how many half points the limit of Koya
     is shifted. `edition`: that of the regulations, which the declaration fixes.
+
+    `ratio`, `per`: not the totals, but these divided by the totals in this unity (`projections/board/quotients.py`).
     """
 
     unity_id: _Unity
@@ -431,6 +433,13 @@ class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     limit: Annotated[int, Meta(ge=-CUTS_MAX, le=CUTS_MAX)] = 0
     edition: TiebreakEdition | None = None
     pairing: TiebreakPairing | None = None
+    ratio: _Unity | None = None
+    per: _Unity | None = None
+
+    @property
+    def divisor(self) -> UnityId | None:
+        """The unity by whose totals those of `unity_id` are divided; None: they are not."""
+        return self.per if self.ratio is None else self.ratio
 
     def kept(self, number: int) -> int:
         """How many of this number of results count."""
@@ -475,7 +484,7 @@ class Total(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
 
     competitor_id: _Competitor
     unity_id: _Unity
-    total: Annotated[int, Meta(ge=-RESULT_MAX, le=RESULT_MAX)] | None
+    total: Annotated[int, Meta(ge=-ID_MAX, le=ID_MAX)] | None
 
 
 class PointsAdded(EventBase, frozen=True, kw_only=True):

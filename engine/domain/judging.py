@@ -8,7 +8,7 @@ judge changes that make points stop counting.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import Literal, TypeVar, assert_never
 
 import msgspec
@@ -18,7 +18,7 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.counting import NOTHING_KNOWN, Known
 from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
-from engine.domain.events import Delta, Event, Result, Scored
+from engine.domain.events import Criterion, Delta, Event, Result, Scored
 from engine.domain.expirations import expired_at_once
 from engine.domain.faults import (
     circle_faults,
@@ -568,6 +568,8 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
             faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
         else:
             faults += within(f"criteria[{number}]", tiebreak_faults(ranking, criterion))
+        if criterion.divisor is not None:
+            faults += within(f"criteria[{number}]", _quotient_faults(ranking, criterion))
         if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
             faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
         if criterion.drop:
@@ -587,6 +589,16 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
     ]
     refuse_if_any(faults)
     return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=criteria)
+
+
+def _quotient_faults(ranking: RankingState, criterion: Criterion) -> Iterator[Fault]:
+    name, alone = ("per" if criterion.ratio is None else "ratio"), Criterion(criterion.unity_id)
+    if criterion.divisor not in ranking.unities:
+        yield Fault(name, f"unity {criterion.divisor} is not in this ranking")
+    elif criterion.divisor == criterion.unity_id:
+        yield Fault(name, "must name two unities")
+    if msgspec.structs.replace(criterion, **{name: None}) != alone:
+        yield Fault(name, "must be sent alone")
 
 
 def _close_or_reopen(state: State, command: commands.CloseRanking | commands.ReopenRanking) -> Event:

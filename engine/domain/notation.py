@@ -12,12 +12,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.domain.marks import mark_of, result_of
-from engine.domain.terms import Sort
+from engine.domain.terms import RESULT_MAX, Sort
 
 DECIMALS_MAX: Final = 6
 
 NONE: Final = "\N{EN DASH}"
 """The text for a missing total."""
+
+INFINITE: Final = RESULT_MAX
+"""The shown value of a quotient by 0."""
 
 TimeUnit = Literal["s", "ms"]
 """The smallest unit of a time: seconds or milliseconds."""
@@ -28,11 +31,13 @@ DIGITS_READ_MAX: Final = 20
 
 class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
     """`decimals`: the number of digits after the point. `time`: numbers are written as hours, minutes and seconds
-    instead. `results`: totals are results of this sort, stored as marks (`marks.py`); None: they are sums."""
+    instead. `results`: totals are results of this sort, stored as marks (`marks.py`); None: they are sums. `quotient`:
+    INFINITE is infinite."""
 
     decimals: int = 0
     time: TimeUnit | None = None
     results: Sort | None = None
+    quotient: bool = False
 
     def shown(self, total: int) -> int | None:
         """The total to show for a stored one; None: there is none, because no result counts."""
@@ -57,6 +62,8 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
         if number is None:
             return NONE
         sign, size = "-" if number < 0 else "", abs(number)
+        if self.quotient and size == INFINITE:
+            return f"{sign}\N{INFINITY}"
         if self.time is not None:
             return sign + _time_text(*divmod(size, _PER_SECOND[self.time]))
         if self.decimals == 0:

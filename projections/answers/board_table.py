@@ -82,10 +82,12 @@ class Named(Struct, frozen=True):
 
 class TableColumn(Struct, frozen=True, kw_only=True):
     """A column of values. `unity`: the name of theirs; `criterion`: which of its values it shows; None: its totals.
+    `divisor`: the name of the unity by whose totals these are divided.
     `decides`: lines are ordered by it, or by one before it. `defended`: the points to defend. `notation`: how values
     are written."""
 
     unity: str
+    divisor: str | None = None
     criterion: Criterion | None = None
     decides: bool = False
     defended: bool = False
@@ -391,7 +393,13 @@ class _Table:
             criteria = in_force(ranking)
             first = criteria[0].unity_id
             columns = [
-                TableColumn(unity=unities[one.unity_id].name, criterion=one, decides=True, notation=notation)
+                TableColumn(
+                    unity=unities[one.unity_id].name,
+                    divisor=None if one.divisor is None else unities[one.divisor].name,
+                    criterion=one,
+                    decides=True,
+                    notation=notation,
+                )
                 for one, notation in zip(criteria, value_notations(ranking, criteria), strict=True)
             ]
         else:

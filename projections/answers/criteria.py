@@ -4,29 +4,32 @@ import re
 from collections.abc import Sequence as Items
 from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from engine.domain.events import Criterion
-from engine.domain.notation import Notation
+from engine.domain.notation import INFINITE, Notation
 from engine.domain.terms import (
     BEST_MAX,
     CUTS_MAX,
     DROPS_MAX,
     ID_MAX,
+    Sort,
     TiebreakCode,
     TiebreakEdition,
     TiebreakPairing,
     UnityId,
 )
+from projections.board.quotients import quotient_notation
 from projections.board.tiebreaks import notation_of_value
 
+_Unity = Annotated[int, Meta(ge=1, le=ID_MAX)]
 _Results = Annotated[int, Meta(ge=1, le=BEST_MAX)]
 
 
 class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One criterion, as it is sent and shown."""
+    """One criterion, as it is sent and shown. It has either `unity`, or `ratio` or `per`."""
 
-    unity: Annotated[int, Meta(ge=1, le=ID_MAX)]
+    unity: _Unity | UnsetType = UNSET
     best: _Results | None = None
     among: Annotated[Literal["tied"], Meta(extra_json_schema={"type": "string"})] | None = None
     first: Annotated[
@@ -55,6 +58,35 @@ class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         | None
     ) = None
     pairing: Annotated[TiebreakPairing, Meta(description="how the rounds are paired: swiss by default")] | None = None
+    ratio: (
+        Annotated[
+            tuple[_Unity, _Unity],
+            Meta(
+                description="the total of the first unity divided by that of the second, compared exactly; values are "
+                f"in thousandths, rounded, and ±{INFINITE} is a division by 0"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    per: (
+        Annotated[
+            tuple[_Unity, _Unity],
+            Meta(
+                description="the same, such as points per game; without the second, there is none. A time stays a time"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    def __post_init__(self) -> None:
+        if [self.unity, self.ratio, self.per].count(UNSET) != 2:
+            raise ValueError("must have one of unity, ratio and per")
+
+    @property
+    def unities(self) -> tuple[UnityId, ...]:
+        """The unity, or both of a quotient."""
+        found = (self.unity,) if self.unity is not UNSET else self.per if self.ratio is UNSET else self.ratio
+        return tuple([UnityId(one) for one in found or ()])
 
 
 _DROP: Final = re.compile(r"\s*([0-9]{1,9})\s*:\s*([0-9]{1,9})\s*", re.ASCII)
@@ -76,31 +108,47 @@ def drop_of(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
-_SAME: Final = [name for name in CriterionShape.__struct_fields__ if name not in ("unity", "drop")]
+_OTHER: Final = ("unity", "drop", "ratio", "per")
+_SAME: Final = [name for name in CriterionShape.__struct_fields__ if name not in _OTHER]
 Criteria = list[CriterionShape]
 """The value of the field `criteria`."""
 
 
 def criteria_shape(criteria: Items[Criterion]) -> Criteria:
     return [
-        CriterionShape(one.unity_id, **{name: getattr(one, name) for name in _SAME}, drop=[*one.drop])
+        CriterionShape(**_which(one), **{name: getattr(one, name) for name in _SAME}, drop=[*one.drop])
         for one in criteria
     ]
+
+
+def _which(criterion: Criterion) -> dict[str, Any]:
+    pair = criterion.unity_id, criterion.divisor
+    if criterion.divisor is None:
+        return {"unity": criterion.unity_id}
+    return {"per": pair} if criterion.ratio is None else {"ratio": pair}
 
 
 def criteria_of(shapes: Items[CriterionShape]) -> tuple[Criterion, ...]:
     """The criteria that were sent or shown like this."""
     return tuple(
         [
-            Criterion(UnityId(one.unity), **{name: getattr(one, name) for name in _SAME}, drop=(*one.drop,))
+            Criterion(
+                one.unities[0],
+                **{name: getattr(one, name) for name in _SAME},
+                drop=(*one.drop,),
+                ratio=None if one.ratio is UNSET else UnityId(one.ratio[1]),
+                per=None if one.per is UNSET else UnityId(one.per[1]),
+            )
             for one in shapes
         ]
     )
 
 
-def value_notation(shape: CriterionShape, points: Notation) -> Notation:
-    """The notation of the values of a criterion, in a unity with this notation."""
+def value_notation(shape: CriterionShape, points: Notation, sort: Sort) -> Notation:
+    """The notation of the values of a criterion, in a unity with this notation and sort."""
     (criterion,) = criteria_of([shape])
+    if criterion.divisor is not None:
+        return quotient_notation(criterion, points, sort)
     return notation_of_value(criterion, points)
 
 

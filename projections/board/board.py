@@ -760,7 +760,8 @@ def _own_fields(
         case events.RankingInformationChanged():
             return _information(ranking, event)
         case events.ClassificationDeclared():
-            if missing := [one.unity_id for one in event.criteria if one.unity_id not in ranking.unities]:
+            named = [i for one in event.criteria for i in (one.unity_id, one.divisor) if i is not None]
+            if missing := [unity_id for unity_id in named if unity_id not in ranking.unities]:
                 raise KeyError(missing[0])
             return {"criteria": event.criteria}
         case events.ScoringDeclared():

@@ -24,6 +24,9 @@ TIE-BREAKS. With `tiebreak`, a competitor's value follows from the games of the 
 (`tiebreaks.py`, `games.py`); the higher one is better, but in a direct encounter among the tied the lower place. Those
 without a value have 0. Means are compared exactly.
 
+QUOTIENTS. With `ratio` or `per`, a competitor's value is their total divided by that in another unity (`quotients.py`),
+compared exactly, by the sort of the first.
+
 So each run over a block splits the group completely, makes it smaller, or moves past the block, and the procedure
 terminates. The values of a line are those of the last run over each criterion; None: the line was no longer tied.
 
@@ -34,7 +37,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Sequence as Items
 from itertools import islice, takewhile
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -43,9 +46,10 @@ from engine.domain.events import Criterion
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.steps import Steps, in_order
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
-from projections.board.board import Board, Ranking
+from projections.board.board import Board, Ranking, Unity
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition
 from projections.board.games import Games, tiebreaks_of
+from projections.board.quotients import Quotient, quotient_notation, quotient_of
 from projections.board.standing import position_after
 from projections.board.tiebreaks import Amount, Tiebreaks, notation_of_value, shown_value
 
@@ -83,6 +87,18 @@ class Counted:
 
     def notation(self, unity_id: UnityId) -> Notation:
         return self._unities[unity_id].notation
+
+    def quotient(self, criterion: Criterion, competitor_id: CompetitorId) -> Quotient:
+        """A competitor's value of a criterion that divides totals."""
+        assert criterion.divisor is not None
+        ids = criterion.unity_id, criterion.divisor
+        above, below = [self.notation(one) for one in ids]
+        dividend, divisor = [self.notation(one).shown(self.total(one, competitor_id)) for one in ids]
+        return quotient_of(criterion, dividend, divisor, (above, below), self.sort(criterion.unity_id))
+
+    def stored(self, criterion: Criterion, quotient: Quotient) -> int:
+        """Such a value in the stored form of its notation."""
+        return _notation(criterion, self._unities[criterion.unity_id]).kept(quotient.shown)
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums in each competition at the call, including voided ones."""
@@ -129,7 +145,7 @@ def leading(criteria: Items[Criterion]) -> int:
 
 def compares_totals(criterion: Criterion) -> bool:
     """Whether its values are totals."""
-    is_plain = criterion.among is None and criterion.tiebreak is None
+    is_plain = criterion.among is None and criterion.tiebreak is None and criterion.divisor is None
     return is_plain and not (criterion.first or leaves_out(criterion))
 
 
@@ -150,12 +166,18 @@ def has_tiebreaks(ranking: Ranking) -> bool:
 
 def value_notations(ranking: Ranking, criteria: Items[Criterion]) -> list[Notation]:
     """The notations of the values of these criteria."""
-    return [WHOLE if one.first else notation_of_value(one, ranking.unities[one.unity_id].notation) for one in criteria]
+    return [_notation(one, ranking.unities[one.unity_id]) for one in criteria]
+
+
+def _notation(criterion: Criterion, unity: Unity) -> Notation:
+    if criterion.divisor is not None:
+        return quotient_notation(criterion, unity.notation, unity.sort)
+    return WHOLE if criterion.first else notation_of_value(criterion, unity.notation)
 
 
 def needs_sums(ranking: Ranking) -> bool:
     """Whether its criteria need its sums of competitions."""
-    return any(not compares_totals(one) and one.tiebreak is None for one in ranking.criteria)
+    return any(not compares_totals(one) and one.tiebreak is None and one.divisor is None for one in ranking.criteria)
 
 
 def classified(
@@ -336,13 +358,15 @@ class _Classifying:
             return [tied]
         group, criterion = self.group, self._criteria[number]
         members = group.order[tied.start : tied.end]
-        its_value: Callable[[int], Amount]
-        if criterion.tiebreak is None:
+        its_value: Callable[[int], Any]
+        best_first = not criterion.first and self._counted.sort(criterion.unity_id) is Sort.DESC
+        if criterion.divisor is not None:
+            its_value = (yield from self._quotients(number, criterion, members)).__getitem__
+        elif criterion.tiebreak is None:
             for member in members:
                 value = yield from self._value(criterion, CompetitorId(group.competitor_ids[member]), block)
                 self._give(number, member, value)
             its_value = group.values[number].__getitem__
-            best_first = not criterion.first and self._counted.sort(criterion.unity_id) is Sort.DESC
         else:
             exact = yield from self._broken(number, criterion, members)
             its_value, best_first = exact.__getitem__, criterion.tiebreak != "DE"
@@ -380,6 +404,17 @@ class _Classifying:
             broken = among.get(competitor_id) or tiebreaks.of(criterion, competitor_id)
             exact[member] = 0 if broken is None else broken.value
             self._give(number, member, shown_value(criterion, broken))
+            yield
+        return exact
+
+    def _quotients(self, number: int, criterion: Criterion, members: Iterable[int]) -> Steps[dict[int, Any]]:
+        """The same of a criterion that divides totals."""
+        exact: dict[int, Any] = {}
+        for member in members:
+            competitor_id = CompetitorId(self.group.competitor_ids[member])
+            quotient = self._counted.quotient(criterion, competitor_id)
+            exact[member] = quotient.compared
+            self._give(number, member, self._counted.stored(criterion, quotient))
             yield
         return exact
 

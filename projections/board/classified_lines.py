@@ -380,6 +380,9 @@ class ClassifiedLines:
         for number, criterion in enumerate(self._criteria):
             if compares_totals(criterion):
                 values[number] = self._counted.total(criterion.unity_id, line.competitor_id)
+            elif criterion.divisor is not None:
+                quotient = self._counted.quotient(criterion, line.competitor_id)
+                values[number] = self._counted.stored(criterion, quotient)
             elif criterion.tiebreak not in (None, "DE"):
                 tiebreaks = yield from self._counted.tiebreaks(criterion)
                 values[number] = shown_value(criterion, tiebreaks.of(criterion, line.competitor_id))
@@ -395,10 +398,14 @@ class ClassifiedLines:
     def _needed(self, competitor_id: CompetitorId, values: Items[int]) -> tuple[int | None, ...]:
         """These values, and None for those of the other criteria. Of a line that is alone, a missing total is told."""
         first, rest = self._criteria[0], len(self._criteria) - len(values)
-        is_other = first.first or first.tiebreak is not None
-        if values or is_other or self._counted.notation(first.unity_id).results is None:
+        if values or first.first or first.tiebreak is not None:
             return *values, *[None] * rest
-        return self._counted.total(first.unity_id, competitor_id) and None, *[None] * (rest - 1)
+        if first.divisor is not None:
+            is_missing = self._counted.quotient(first, competitor_id).shown is None
+        else:
+            total = self._counted.total(first.unity_id, competitor_id)
+            is_missing = self._counted.notation(first.unity_id).shown(total) is None
+        return 0 if is_missing else None, *[None] * (rest - 1)
 
 
 def _taken(order: OrderedLines, start: int, stop: int) -> _Taken:

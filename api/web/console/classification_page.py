@@ -23,7 +23,7 @@ from projections.answers.view import View
 CRITERIA_NAME: Final = "criteria"
 FREE_CRITERIA: Final = 4
 """Empty lines below the declared criteria."""
-_PARTS: Final = ("unity", "drop", "best", "among", "first", "tiebreak", "pairing", "edition")
+_PARTS: Final = ("unity", "drop", "best", "among", "first", "ratio", "per", "tiebreak", "pairing", "edition")
 _BEST: Final = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
 _IN_NAMES: Final = ("cut", "median", "limit")
 _COMPARED: Final = (Option("", "totals"), Option("first", "who reached it first"))
@@ -49,6 +49,8 @@ def _texts(number: int, criterion: Criterion) -> dict[str, str]:
         _name(number, "best"): "" if criterion.best is None else str(criterion.best),
         _name(number, "among"): criterion.among or "",
         _name(number, "first"): "first" if criterion.first else "",
+        _name(number, "ratio"): str(criterion.ratio or ""),
+        _name(number, "per"): str(criterion.per or ""),
         _name(number, "tiebreak"): tiebreak_name(criterion) if criterion.tiebreak else "",
         _name(number, "pairing"): criterion.pairing or "",
         _name(number, "edition"): criterion.edition or "",
@@ -86,7 +88,11 @@ def criteria_form(sent: Form) -> Form:
         except ValueError as error:
             faults.append(Fault(_name(number, "drop"), str(error)))
             drop = ()
-        criterion: dict[str, Any] = {"unity": int(unity) if parse_id(unity) else unity}
+        criterion: dict[str, Any] = {"unity": _id(unity)}
+        if divided := [part for part in ("ratio", "per") if sent[_name(number, part)]]:
+            criterion = {divided[0]: [_id(unity), _id(sent[_name(number, divided[0])])]}
+        if len(divided) > 1:
+            faults.append(Fault(_name(number, "per"), "must be empty, because it is already divided"))
         criterion |= {"first": True} if sent[_name(number, "first")] else {}
         criterion |= {part: sent[_name(number, part)] for part in ("pairing", "edition") if sent[_name(number, part)]}
         if name := sent[_name(number, "tiebreak")]:
@@ -98,6 +104,10 @@ def criteria_form(sent: Form) -> Form:
     if faults:
         raise Unacceptable("The classification cannot be declared like this; correct the fields named.", faults)
     return {**rest, CRITERIA_NAME: json.encode(criteria).decode()}
+
+
+def _id(text: str) -> int | str:
+    return int(text) if parse_id(text) else text
 
 
 def classification_page(
@@ -113,6 +123,8 @@ def classification_page(
         ("Discards", "entry"),
         ("Best", "entry"),
         ("Compared among", "chosen"),
+        ("Divided by", "chosen"),
+        ("Per", "chosen"),
         ("Tie-break", "entry"),
         ("Rounds", "chosen"),
         ("Edition", "chosen"),
@@ -128,7 +140,8 @@ def classification_page(
             "p",
             "The table is in the order of the first criterion. The next criterion separates those tied. Discards: 4:1, "
             "8:2 leaves out the worst result from four results on, and the two worst from eight on. Best: the number "
-            "of best results of each that count; empty: all. Tie-break: by who met whom, such as BH/C1 or SB of "
+            "of best results of each that count; empty: all. Divided by: a ratio, such as goals for by goals against. "
+            "Per: a mean, such as points per game. Tie-break: by who met whom, such as BH/C1 or SB of "
             "FIDE's regulations. Without a criterion, the main unity alone counts.",
             class_="about",
         ),
@@ -150,6 +163,8 @@ def _line(number: int, unities: Items[Option], filling: Filling) -> list[Child]:
         joined((drop, _fault(number, "drop", filling))),
         joined((best, _fault(number, "best", filling))),
         joined((_select(number, "among", "Compared among", _AMONG, filling), _fault(number, "among", filling))),
+        joined((_select(number, "ratio", "Divided by", unities, filling), _fault(number, "ratio", filling))),
+        joined((_select(number, "per", "Per", unities, filling), _fault(number, "per", filling))),
         joined((tiebreak, _fault(number, "tiebreak", filling))),
         joined((_select(number, "pairing", "Rounds", _PAIRING, filling), _fault(number, "pairing", filling))),
         joined((_select(number, "edition", "Edition", _EDITION, filling), _fault(number, "edition", filling))),

@@ -39,11 +39,13 @@ export function readNumber(text) {
 /** The colour of a competitor who has none. */
 export const NO_COLOR = "000000";
 
+const INFINITE = String(Number.MAX_SAFE_INTEGER); // a quotient by 0
+
 /** A total, given as text of digits or a BigInt, in the notation of its unity: with a real minus, and digits in groups
  * from five digits on. `Words.number` of words.py writes the same. */
-export function numberText(number, { decimals, time } = {}) {
+export function numberText(number, { decimals, time, quotient } = {}) {
   const size = String(number).replace("-", "");
-  const text = time ? clockText(BigInt(size), time === "ms" ? 1000n : 1n) : decimalText(size, decimals ?? 0);
+  const text = quotient && size === INFINITE ? "∞" : time ? clockText(BigInt(size), time === "ms" ? 1000n : 1n) : decimalText(size, decimals ?? 0);
   return String(number).startsWith("-") ? `\u2212${text}` : text;
 }
 

@@ -64,9 +64,10 @@ class Criterion(Struct, frozen=True, omit_defaults=True):
     """One criterion of a classification: the totals of a unity. `best`: only this many competitions count, the best
     ones. `drop`: ((4, 1), (8, 2)): from four competitions on without the worst, from eight without the two worst.
     `among`: only what the tied got among themselves counts. `first`: the competitor who reached their total first
-    is ahead. `tiebreak`: not totals, but who met whom, by a tie-break of FIDE's regulations."""
+    is ahead. `tiebreak`: not totals, but who met whom, by a tie-break of FIDE's regulations. `ratio`, `per`: instead of
+    `unity`, two whose totals are divided."""
 
-    unity: int
+    unity: int | None = None
     best: int | None = None
     among: Literal["tied"] | None = None
     first: bool = False
@@ -77,6 +78,8 @@ class Criterion(Struct, frozen=True, omit_defaults=True):
     limit: int = 0
     edition: str | None = None
     pairing: Literal["swiss", "predetermined"] | None = None
+    ratio: tuple[int, int] | None = None
+    per: tuple[int, int] | None = None
 
 
 # ── Which lines, and when ───────────────────────────────────────────────────────────────────────────────

@@ -27,6 +27,14 @@ def of(league: League) -> tuple[str, str]:
     return league.client.tournament, league.path.split("/")[1]
 
 
+async def test_a_quotient_is_declared_and_shown_by_names(tallybook: Tallybook, league: League) -> None:
+    told = await tallybook("classification", "declare", *of(league), "points:per=fouls", "points:ratio=fouls", "points")
+    assert "points per fouls; points / fouls; points" in told.err
+    (declared, *_) = (await league.client.get(f"{league.path}/classification.json")).json["classification"]["criteria"]
+    assert list(declared) == ["per"]
+    assert "points per fouls" in await tallybook.done("classification", "show", *of(league))
+
+
 async def test_what_is_declared_on_the_command_line_is_shown_as_over_http(tallybook: Tallybook, league: League) -> None:
     async def over_http(query: str = "") -> Any:
         return (await league.client.get(f"{league.path}/classification.json{query}")).json["classification"]

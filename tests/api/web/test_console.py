@@ -705,9 +705,13 @@ async def test_a_classification_is_declared_criterion_by_criterion(visitor: Visi
     before = form_of(await visitor.page(f"{ranking}/classification"))
     refused = await visitor.fill(f"{ranking}/classification", wrong | {"criteria[0].drop": "4"})
     assert 'id="fault-0-drop"' in refused.body.decode()
+    divided = {"criteria[0].unity": points, "criteria[0].ratio": fouls, "criteria[0].per": fouls}
+    refused = await visitor.fill(f"{ranking}/classification", divided)
+    assert 'id="fault-0-per"' in refused.body.decode()
     chain = wrong | {"criteria[0].best": "3", "criteria[2].unity": fouls, "criteria[2].among": "tied"}
     chain |= {"criteria[0].drop": " 4:1, 8 : 2"}
     chain |= {"criteria[3].unity": points, "criteria[3].first": "first"}
+    chain |= {"criteria[4].unity": points, "criteria[4].per": fouls}
     assert (await visitor.fill(f"{ranking}/classification", chain)).status == 303
     declared = (await season.client.get(f"rankings/{season.ranking_id}/classification.json")).json["classification"]
     assert declared["criteria"] != found["criteria"]
@@ -715,10 +719,12 @@ async def test_a_classification_is_declared_criterion_by_criterion(visitor: Visi
         {"unity": int(points), "best": 3, "drop": [[4, 1], [8, 2]]},
         {"unity": int(fouls), "among": "tied"},
         {"unity": int(points), "first": True},
+        {"per": [int(points), int(fouls)]},
     ]
     form, action = form_of(await visitor.page(f"{ranking}/classification"))
     assert (form["criteria[0].unity"], form["criteria[0].best"], form["criteria[1].among"]) == (points, "3", "tied")
     assert (form["criteria[2].first"], form["criteria[0].drop"]) == ("first", "4:1, 8:2")
+    assert (form["criteria[3].unity"], form["criteria[3].per"], form["criteria[3].ratio"]) == (points, fouls, "")
     assert (await visitor.post(before[1], {**before[0], "criteria[0].unity": fouls})).status == 412  # begun before
     nothing = {name: "" for name in form if name.startswith("criteria[")}
     assert (await visitor.post(action, {**form, **nothing})).status == 303
