@@ -822,7 +822,7 @@ async def test_no_more_lines_are_read_than_an_import_may_have(
 async def test_times_of_a_tournament_are_shown_in_its_zone(visitor: Visitor, season: Season) -> None:
     await visitor.fill(at(season, "/presentation"), {"zone": "Europe/Berlin"})
     page = at(season, f"/rankings/{season.ranking_id}/import")
-    look = await visitor.fill(page, {"csv": MATCH.replace("2026-05-03", "2026-05-03 19:30")})
+    look = await visitor.fill(page, {"csv": match_with("3|0").replace("2026-05-03", "2026-05-03 19:30")})
     assert "3 May 2026, 19:30 UTC+2" in words(look.body.decode())
     await visitor.post(*reversed(form_of(look.body.decode())))
     for below in ("/competitions", f"/rankings/{season.ranking_id}/competitors/{season.ids[0]}"):
