@@ -13,14 +13,14 @@ empties what is there, and is refused where that cannot be empty. Anywhere else 
 """
 
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum, auto
 from itertools import takewhile
 from operator import attrgetter
 from types import NoneType
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -41,6 +41,8 @@ from engine.domain.terms import (
     PARTICIPANTS_MAX,
     TAG_PATTERN,
     TAGS_MAX,
+    CompetitionId,
+    CompetitorId,
     Counts,
     Sort,
 )
@@ -119,7 +121,8 @@ class Empty(Enum):
 
 class Field(Struct, frozen=True):
     """A field of a form, or a parameter of a query. `about`: what it is for, in a phrase. `argument`: what the command
-    or question calls it, if that is not its name. `empty` is set by `fields_of`."""
+    or question calls it, if that is not its name. `empty` is set by `fields_of`, and `names`: whether it names
+    competitors or competitions, which may be done by key (`keys.py`)."""
 
     name: str
     type: FieldType
@@ -127,6 +130,7 @@ class Field(Struct, frozen=True):
     required: bool = False
     argument: str = ""
     empty: Empty = Empty.NOTHING
+    names: Literal["competitor", "competition", ""] = ""
 
     @property
     def can_be_empty(self) -> bool:
@@ -146,7 +150,21 @@ def fields_of(command: Callable[..., Any], fields: Fields) -> Fields:
             return Empty.NOTHING
         return Empty.EMPTIES if NoneType in get_args(argument.type) else Empty.REFUSED
 
-    return tuple([msgspec.structs.replace(field, empty=empty(field)) for field in fields])
+    def names(field: Field) -> Literal["competitor", "competition", ""]:
+        named = set(_types_in(taken[field.argument or field.name].type))
+        return "competitor" if CompetitorId in named else "competition" if CompetitionId in named else ""
+
+    return tuple([msgspec.structs.replace(one, empty=empty(one), names=names(one)) for one in fields])
+
+
+def _types_in(annotation: Any) -> Iterator[Any]:
+    """The types that a type is made of, fields of structs included."""
+    yield annotation
+    within = get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        within = tuple([field.type for field in msgspec.structs.fields(annotation)])
+    for one in within:
+        yield from _types_in(one)
 
 
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -270,8 +288,10 @@ class ItemsReader:
     def __init__(self, fields: Fields) -> None:
         self._reader = FormReader(fields)
 
-    def read(self, form: Form) -> Generator[None, None, list[dict[str, Any]]]:
-        """The arguments that each item gives, as `FormReader.read` has them. Step by step.
+    def read(
+        self, form: Form, changed: Callable[[Form], Form] = lambda form: form
+    ) -> Generator[None, None, list[dict[str, Any]]]:
+        """The arguments that each item, once it is `changed`, gives, as `FormReader.read` has them. Step by step.
 
         Raises Unreadable if the field is no JSON, and Unacceptable with every fault, those of an item named by its
         place: items[3].name.
@@ -284,7 +304,7 @@ class ItemsReader:
         read = []
         for number, item in enumerate(_items_of(form[ITEMS])):
             try:
-                read.append(self._reader.read(self._reader.form_of(self._reader.json_objects.read(item))))
+                read.append(self._reader.read(changed(self._reader.form_of(self._reader.json_objects.read(item)))))
             except Unacceptable as refusal:
                 faults += [Fault(f"{ITEMS}[{number}].{fault.field}", fault.message) for fault in refusal.faults]
             except ValueError:

@@ -30,7 +30,8 @@ from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
 from api.http.reply import STREAMED, Reply, header
 from api.http.request import HttpRequest
-from api.http.router import Handler, IncomingRequest, Router
+from api.http.router import Handler, IncomingRequest, PathIds, Router
+from api.interface import keys
 from api.interface.access import Access, refuse_beyond_scope
 from api.interface.declarations import (
     IDEMPOTENCY_KEY_PATTERN,
@@ -66,6 +67,7 @@ from engine.domain.commands import Command, Previewed, ReversePoints
 from engine.domain.errors import (
     HistoryReplaced,
     QueueFull,
+    Unacceptable,
     Unreadable,
 )
 from engine.domain.events import Event
@@ -75,6 +77,7 @@ from projections.answers.foreseen import Foreseen, ForeseenQuestion
 from projections.answers.lookup import ranking_of
 from projections.answers.view import ask
 from projections.answers.zones import with_days
+from projections.board.board import Board
 from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
@@ -153,6 +156,23 @@ class Handlers:
         finally:
             self._live_pool.unpin(live)
 
+    @asynccontextmanager
+    async def _current(
+        self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
+    ) -> AsyncIterator[Board]:
+        """The board, as of now."""
+        async with self._pinned(incoming, token, tournament_id) as live:
+            await self._live_pool.make_current(live, read_at=incoming.taken_at)
+            yield live.board
+
+    async def _ids_by_key(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId) -> PathIds:
+        """The ids of a path that has keys in place of some. Raises NotFound."""
+        if not any(text.startswith(keys.MARK) for text in incoming.parameters.values()):
+            return incoming.ids
+        repeats = "Idempotency-Key" in incoming.request.headers
+        async with self._current(incoming, token, tournament_id) as board:
+            return keys.ids_of(incoming.parameters, board, repeats=repeats)
+
     def _read_handler(self, operation: Read) -> Handler:
         known, looked_up = self.access.known, self.access.looked_up
         understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few recur
@@ -170,7 +190,9 @@ class Handlers:
             arguments = understood.get(incoming.request.url.raw_query_string)
             if arguments is None:
                 arguments = understand(incoming.request)
-            question = operation.question(**incoming.ids, **arguments)
+            if (ids := incoming.known_ids) is None:
+                ids = await self._ids_by_key(incoming, token, tournament_id)
+            question = operation.question(**ids, **arguments)
             live = self._live_pool.pin_known(tournament_id, incoming.parameters["tournament"])
             if live is None:
                 live = await self._pin(incoming, token, tournament_id)
@@ -198,7 +220,9 @@ class Handlers:
         async def handle(incoming: IncomingRequest) -> Reply:
             token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
             arguments = read_query(_query(incoming.request), fields)
-            question = operation.question(**incoming.ids, **arguments)
+            if (ids := incoming.known_ids) is None:
+                ids = await self._ids_by_key(incoming, token, tournament_id)
+            question = operation.question(**ids, **arguments)
             async with self._recalled(incoming, token, tournament_id) as context:
                 if is_of_ranking:
                     ranking_of(context.live.board, question.ranking_id)
@@ -224,7 +248,7 @@ class Handlers:
             if context.log_is_read:
                 await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
 
-    def _write_handler(self, operation: Write) -> Handler:
+    def _write_handler(self, operation: Write) -> Handler:  # noqa: PLR0915 - more calls would cost every add
         known, looked_up = self.access.known, self.access.looked_up
         scope, new_ids, make = operation.scope, operation.new_ids, operation.command
         is_reversal = make is ReversePoints
@@ -243,11 +267,17 @@ class Handlers:
                 _refuse_query(request)
             key = _idempotency_key(headers.getall("Idempotency-Key")) if "Idempotency-Key" in headers else None
             form = form_here(request, lists) or await self._bodies.form(incoming, form_of_json, lists)
-            ids = incoming.ids
+            if (ids := incoming.known_ids) is None:
+                ids = await self._ids_by_key(incoming, token, tournament_id)
             condition = parse_if_match(headers.getall("If-Match"), ids) if "If-Match" in headers else None
             minimal = "Prefer" in headers and prefers_minimal(headers.getall("Prefer"))
             many = operation.many if form.get(ITEMS) else None
-            said = [form_reader.read(form)] if many is None else await in_time_slices(items_reader.read(form))
+            try:
+                said = [form_reader.read(form)] if many is None else await in_time_slices(items_reader.read(form))
+            except Unacceptable:
+                if not keys.has_keys(form):
+                    raise
+                said = await self._said_by_key(incoming, token, tournament_id, operation, form)
             if new_ids:
                 await self._add_new_ids(operation, said)
             command = (
@@ -291,6 +321,20 @@ class Handlers:
 
         return handle
 
+    async def _said_by_key(
+        self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId, operation: Write, form: Form
+    ) -> list[dict[str, Any]]:
+        """What a form says that has keys in place of some ids. Raises Unacceptable."""
+        repeats = "Idempotency-Key" in incoming.request.headers
+        async with self._current(incoming, token, tournament_id) as board:
+
+            def by_ids(form: Form) -> Form:
+                return keys.form_of(form, operation.fields, board, repeats=repeats)
+
+            if operation.many is not None and form.get(ITEMS):
+                return await in_time_slices(ItemsReader(operation.fields).read(form, by_ids))
+            return [FormReader(operation.takes).read(by_ids(form))]
+
     async def _add_new_ids(self, operation: Write, said: list[dict[str, Any]]) -> None:
         """Adds to each of these arguments of a command the fresh ids that it needs. Raises DatabaseUnavailable."""
         names = operation.new_ids.values()
@@ -302,7 +346,9 @@ class Handlers:
         async def handle(incoming: IncomingRequest) -> Reply:
             token, tournament_id = await self.access.looked_up(incoming, scope_of(operation))
             arguments = _read_query(incoming.request, operation)
-            command = operation.command(**incoming.ids, **arguments)
+            if (ids := incoming.known_ids) is None:
+                ids = await self._ids_by_key(incoming, token, tournament_id)
+            command = operation.command(**ids, **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
                 decided = await self._decided(live, _of_token(command, token))
                 body = await answer_preview(

@@ -45,6 +45,8 @@ BEYOND: Final = re.compile(
             "must name each id once",
             "is also to be added",
             "already has a unity ",
+            "has this key already",
+            "is the key of more than one",
             "must be another competitor",
             "is below competitor",
             "must be sent (alone|with)",

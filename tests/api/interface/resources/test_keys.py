@@ -1,0 +1,118 @@
+"""Keys of the organiser where an id is expected, over HTTP. Without keys, answers are as documented, which other tests
+look at."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from tests.api.asking import keyed
+from tests.service import Client, Season, listed
+
+A7 = "A 7/\N{LATIN SMALL LETTER E WITH ACUTE}"
+
+
+@pytest.fixture
+async def with_keys(season: Season) -> Season:
+    """The first competitor has the key A7, the second the id of the first as a key, a new competition M1."""
+    ada, ben, _ = season.ids
+    for who, key in ((ada, A7), (ben, str(ada))):
+        assert (await season.client.put(f"competitors/{who}.json", {"key": key})).json["competitor"]["key"] == key
+    added = {"group_id": 1, "participants": listed([ada, ben]), "key": "M1"}
+    assert (await season.client.post("competitions.json", added)).json["competition"]["key"] == "M1"
+    return season
+
+
+@pytest.fixture
+def of_ada() -> str:
+    """In a path."""
+    return f"key:{quote(A7, safe='')}"
+
+
+async def test_a_key_names_a_competitor_or_competition_in_a_path(with_keys: Season, of_ada: str) -> None:
+    client, (ada, ben, _) = with_keys.client, with_keys.ids
+    for key, its_id in ((of_ada, ada), (of_ada.replace("%C3%A9", "e%CC%81"), ada), (f"key:{ada}", ben)):
+        shown = await client.get(f"competitors/{key}.json")
+        assert (shown.status, shown.json["competitor"]["id"]) == (200, its_id)
+    changed = await client.put("competitions/key:M1.json", {"result": "2:1"})
+    assert changed.json["competition"]["result"] == "2:1"
+    for path in (
+        f"competitors/{of_ada}/standings.json",
+        "competitions/key:M1/void.json",
+        f"competitors/{of_ada}/erase.json",
+    ):
+        assert (await client.get(path)).status == 200
+    etag = (await client.get(f"competitors/{of_ada}.json")).headers["ETag"]
+    renamed = await client.put(f"competitors/{of_ada}.json", {"name": "Ada L."}, {"If-Match": etag})
+    assert (renamed.status, renamed.json["competitor"]["name"]) == (200, "Ada L.")
+    explained = await client.get(f"{with_keys.path}/competitors/{of_ada}/explanation.json")
+    assert explained.json == (await client.get(f"{with_keys.path}/competitors/{ada}/explanation.json")).json
+
+
+@pytest.mark.parametrize(
+    "path", ["competitors/key:M1.json", "competitors/key:.json", "competitions/M1.json", "rankings/key:1.json"]
+)
+async def test_a_key_of_nothing_is_not_found(with_keys: Season, path: str) -> None:
+    assert (await with_keys.client.get(path)).status == 404
+
+
+async def test_fields_that_name_competitors_or_competitions_take_keys(with_keys: Season) -> None:
+    client, (ada, ben, _) = with_keys.client, with_keys.ids
+    duel = {"group_id": 1, "participants": f"key:{ada}, key:{A7}", "winner": f"key:{A7}", "result": "1:2"}
+    for sent in (duel, json.dumps(duel | {"participants": [f"key:{ada}", f"key:{A7}"]})):
+        headers = {} if isinstance(sent, dict) else {"Content-Type": "application/json"}
+        body = sent if isinstance(sent, dict) else sent.encode()
+        shown = (await client.post("competitions.json", body, headers)).json["competition"]
+        assert [(one["competitor_id"], one["winner"]) for one in shown["participants"]] == [(ben, False), (ada, True)]
+    child = await client.post("competitors.json", {"name": "Child: key:no", "parent": f"key:{A7}", "key": "C3"})
+    assert child.json["competitor"]["level"] == 1
+    three = f"key:{A7},key:{ada},key:C3"
+    for form in (
+        {"result": json.dumps({f"key:{A7}": "9.8", str(ben): "key:x"})},
+        {f"result[key:{A7}]": "9.8", f"result[{ben}]": "key:x"},
+    ):
+        race = await client.post("competitions.json", {"group_id": 1, "participants": three, **form})
+        assert race.json["competition"]["result"] == {str(ada): "9.8", str(ben): "key:x"}
+    items = json.dumps([{"group_id": 1, "participants": ["key:C3"]}, {"group_id": 1, "winner": None}])
+    several = await client.post("competitions.json", {"items": items})
+    assert several.json["competitions"]["competition"][0]["participants"][0]["competitor"]["key"] == "C3"
+
+
+async def test_points_take_keys_of_competitors_and_of_their_cause(with_keys: Season) -> None:
+    client, (ada, *_) = with_keys.client, with_keys.ids
+    deltas = [{"competitor_id": f"key:{A7}", "unities": [{"unity_id": with_keys.unity_id, "delta": "5"}]}]
+    form = {"participants_delta": json.dumps(deltas), "competition_id": "key:M1"}
+    assert (await client.put(f"{with_keys.path}/add.json", form)).status == 200
+    line = (await client.get(f"{with_keys.path}/history.json?limit=1000")).json["history"][-1]
+    match = (await client.get("competitions/key:M1.json")).json["competition"]["id"]
+    assert (line["competitor_id"], line["delta"], line["competition_id"]) == (ada, 5, match)
+
+
+async def test_a_key_of_nothing_is_a_fault_of_its_field(with_keys: Season) -> None:
+    form = {"group_id": 1, "participants": f"key:{A7},key:nobody", "winner": "key:M1", "key": "key:M2"}
+    refused = await with_keys.client.post("competitions.json", form)
+    assert (refused.status, refused.json["errors"]) == (
+        422,
+        [
+            {"field": "participants", "message": "no competitor has the key 'nobody'"},
+            {"field": "winner", "message": "no competitor has the key 'M1'"},
+        ],
+    )
+
+
+async def test_a_repeat_gets_its_earlier_answer_whatever_has_the_key_now(with_keys: Season, of_ada: str) -> None:
+    client, (ada, ben, _) = with_keys.client, with_keys.ids
+    path, form = f"competitors/{of_ada}.json", {"parent": f"key:{ada}"}
+    assert (await client.put(path, form, keyed("once"))).status == 200
+    for who, key in ((ada, ""), (ben, "")):
+        await client.put(f"competitors/{who}.json", {"key": key})
+    again = await client.put(path, form, keyed("once"))
+    assert (again.status, again.headers["Idempotency-Replayed"]) == (200, "true")
+    assert (await client.put(path, form, keyed("twice"))).status in (404, 422)
+
+
+async def test_a_key_that_another_process_has_just_given_is_found(with_keys: Season, peers_client: Client) -> None:
+    await peers_client.get("competitors/key:M9.json")
+    made = await with_keys.client.post("competitors.json", {"name": "Eve", "key": "M9"})
+    shown = await peers_client.get("competitors/key:M9.json")
+    assert shown.json["competitor"]["id"] == made.json["competitor"]["id"]
