@@ -87,7 +87,7 @@ declare_classification = verb(
 _BEHIND: Final = re.compile(
     r":(?:best=(?P<best>[0-9]{1,9})|among=(?P<among>tied)|(?P<first>first)|drop=(?P<drop>[0-9:, ]+)"
     r"|(?P<pairing>swiss|predetermined)|(?P<edition>20[0-9]{2}-[01][0-9])"
-    r"|(?P<tiebreak>[A-Z]{2,3}(?:/[A-Z][-+]?[0-9]+)?))\Z"
+    r"|(?P<tiebreak>[A-Z]{2,5}(?:/[A-Z][-+]?[0-9]+)?))\Z"
 )
 
 

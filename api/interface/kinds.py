@@ -1,6 +1,6 @@
 """Well-known kinds of rankings, as data (`kinds.json`): unities, scorings and criteria, by the names of unities.
 
-The command line and the console create one. The other unities, the classification and the scorings are events
+The command line and the console create one. The other unities, the scorings and the classification are events
 after its creation.
 The amounts in scorings are in the smallest unit of their unity, as everywhere.
 """
@@ -34,6 +34,7 @@ KindName = Literal[
     "chess",
     "chess-swiss",
     "chess-round-robin",
+    "go",
     "rugby",
     "formula-one",
     "sailing",
@@ -131,12 +132,10 @@ async def create_ranking(
         its = {"name": unity.name, "sort": unity.sort, **options_of(unity)}
         receipt = await submit(AddUnity(ranking_id=made.ranking_id, unity_id=UnityId(unity_id), **its))
         ids[unity.name] = _made(receipt).unity_id
-    if any("tiebreak" in criterion for criterion in kind.criteria):  # for other kinds, imports give the points
+    if kind.scorings:  # tie-breaks need them
         receipt = await submit(DeclareScoring(ranking_id=made.ranking_id, scorings=kind.scorings_with(ids)))
     if kind.criteria:
         receipt = await submit(DeclareClassification(ranking_id=made.ranking_id, criteria=kind.criteria_with(ids)))
-    if kind.scorings:
-        receipt = await submit(DeclareScoring(ranking_id=made.ranking_id, scorings=kind.scorings_with(ids)))
     return made, receipt.last_sequence
 
 

@@ -123,7 +123,10 @@ OPERATION_BYTES: Final = 8
 """The first bytes of the fingerprint of a request, which tell its operation and path. Of a request that named an erased
 competitor, only these are left."""
 
-TiebreakCode = Literal["BH", "FB", "AOB", "SB", "DE", "WIN", "WON", "BPG", "BWG", "PS", "REP", "STD", "KS", "ARO"]
+TiebreakCode = Literal[
+    "BH", "FB", "AOB", "SB", "DE", "WIN", "WON", "BPG", "BWG", "PS", "REP", "STD", "KS", "ARO", "SOS", "SOSOS"
+]  # fmt: skip
+"""Those of FIDE's regulations, and of Go."""
 TiebreakEdition = Literal["2024-08", "2026-03"]
 """The edition of FIDE's tie-break regulations, by when it came into force."""
 TiebreakPairing = Literal["swiss", "predetermined"]

@@ -14,13 +14,15 @@ CUTS. A cut leaves out the contribution of the opponent with the lowest score, o
 if there are voluntary unplayed rounds, it leaves out the lowest of their contributions, unless that is lower. A median
 then leaves out that many highest ones, too.
 
+GO. The sum of opponents' scores (SOS) has the scores of all who were paired, and nothing for byes; SOSOS has their SOS.
+
 DIRECT ENCOUNTER. A group that is tied is ordered by the points of the games among its members; games of the same pair
 count with their mean. If some pairs have not met, a member stands first only if nobody else could reach their points
 by winning all missing games; then the same is asked of the rest. Those who remain tied start again among themselves.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from fractions import Fraction
 from functools import cached_property
@@ -102,7 +104,7 @@ _MEAN_DECIMALS: Final = 2
 def notation_of_value(criterion: Criterion, points: Notation) -> Notation:
     """The notation of the shown values of a criterion in a unity."""
     match criterion.tiebreak:
-        case None | "BH" | "FB" | "PS" | "KS":
+        case None | "BH" | "FB" | "PS" | "KS" | "SOS" | "SOSOS":
             return points
         case "SB":
             return Notation(2 * points.decimals)
@@ -152,6 +154,8 @@ class Tiebreaks:
             return self._average_buchholz(competitor_id)
         if code == "KS":
             parts = self._koya(criterion, competitor_id)
+        elif code in ("SOS", "SOSOS"):
+            parts = self._met_scores(competitor_id, self._scores.total if code == "SOS" else self._sos)
         elif code == "PS":
             parts = self._running(criterion, competitor_id)
         elif code in ("BH", "FB", "SB"):
@@ -220,6 +224,14 @@ class Tiebreaks:
 
     def _buchholz(self, competitor_id: CompetitorId) -> int:
         return sum([part.score or 0 for part in self._scores.parts(competitor_id)])
+
+    def _met_scores(self, competitor_id: CompetitorId, score: Callable[[CompetitorId], int]) -> list[Contribution]:
+        """What the paired opponents have, also those of forfeits."""
+        plays = self._plays(competitor_id)
+        return [_against(play, score(play.opponent_id)) for play in plays if play.opponent_id is not None]
+
+    def _sos(self, competitor_id: CompetitorId) -> int:
+        return sum([part.score or 0 for part in self._met_scores(competitor_id, self._scores.total)])
 
     def _koya(self, criterion: Criterion, competitor_id: CompetitorId) -> list[Contribution]:
         """The points against those who have at least half of the possible points."""

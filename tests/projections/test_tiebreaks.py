@@ -254,7 +254,7 @@ def tournament_of(players: list[str], pairing: str = "swiss") -> Tournament:
 
 # ── What values are made of ─────────────────────────────────────────────────────────────────────────────
 
-_CODES: Final = ["BH", "FB", "AOB", "SB", "WIN", "WON", "BPG", "BWG", "PS", "REP", "STD", "KS", "ARO"]
+_CODES: Final = ["BH", "FB", "AOB", "SB", "WIN", "WON", "BPG", "BWG", "PS", "REP", "STD", "KS", "ARO", "SOS", "SOSOS"]
 
 
 @st.composite
@@ -334,6 +334,21 @@ def test_buchholz_names_an_opponent_or_a_dummy_for_each_round(
             else:
                 assert part.score is not None
                 assert part.score <= sum(play.points for play in its)
+
+
+@given(tournaments())
+def test_sums_of_opponents_scores_are_those_of_all_who_were_paired(
+    drawn: tuple[Rules, dict[CompetitorId, list[Play]]],
+) -> None:
+    rules, plays = drawn
+    tiebreaks = Tiebreaks(rules, plays)
+    met = {one: [play.opponent_id for play in its if play.opponent_id is not None] for one, its in plays.items()}
+    scores = {one: sum(play.points for play in its) for one, its in plays.items()}
+    sos = {one: sum(scores[other] for other in others) for one, others in met.items()}
+    for competitor_id, others in met.items():
+        assert tiebreaks.of(named("SOS"), competitor_id).value == sos[competitor_id]  # type: ignore[union-attr]
+        theirs = sum(sos[other] for other in others)
+        assert tiebreaks.of(named("SOSOS"), competitor_id).value == theirs  # type: ignore[union-attr]
 
 
 @given(tournaments("2024-08"))
