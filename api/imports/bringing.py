@@ -422,16 +422,15 @@ def _kind(table: BroughtRanking, groups: tuple[int, ...]) -> Kind:
         raise Unacceptable(f"The file does not tell how its results count: say --like {', '.join(kinds())}.")
     kind = kinds()[table.like]  # type: ignore[index]
     main = kind.unities[0]
+    table_of_points = {"table": {outcome: _amount(main, points) for outcome, points in table.points.items()}}
     scorings = []
     for scoring in kind.scorings:
-        of_groups = {**scoring, "groups": groups} if groups and not scoring.get("name") else dict(scoring)
-        of_groups["awards"] = [
-            {**award, "table": {outcome: _amount(main, points) for outcome, points in table.points.items()}}
-            if table.points and award["unity"] == main.name and award["from"] == "outcome"
-            else award
-            for award in scoring["awards"]
-        ]
-        scorings.append(of_groups)
+        awards = []
+        for award in scoring["awards"]:
+            is_outcome = award["unity"] == main.name and award["from"] == "outcome"
+            factor = {"factor": table.factors[award["from"]]} if award["from"] in table.factors else {}
+            awards.append({**award, **factor, **(table_of_points if table.points and is_outcome else {})})
+        scorings.append({**scoring, "awards": awards} | ({} if scoring.get("name") else {"groups": groups}))
     return replace(kind, scorings=tuple(scorings), criteria=table.criteria or kind.criteria)
 
 

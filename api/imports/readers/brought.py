@@ -48,13 +48,15 @@ class Meeting(Struct, frozen=True, kw_only=True):
 class BroughtRanking(Struct, frozen=True, kw_only=True):
     """A ranking. `like`: the kind of ranking that it is created as; empty: the file does not tell. `groups`: of the
     competitions that it scores. `points`: what an outcome gives in the main unity, as the table of an award names it,
-    if it is other than in the kind. `criteria`: in the form of those of kinds; empty: those of the kind."""
+    if it is other than in the kind; `factors` by what awards read, likewise. `criteria`: in the form of those of kinds;
+    empty: those of the kind."""
 
     name: str
     entrants: tuple[str, ...]
     groups: tuple[int, ...] = (1,)
     like: str = ""
     points: dict[str, str] = {}
+    factors: dict[str, int] = {}
     criteria: tuple[dict[str, Any], ...] = ()
 
 

@@ -17,6 +17,7 @@ from engine.domain.errors import Fault, Unreadable
 _MINUTE: Final = 60_000
 _RELATIVE: Final = re.compile(r"(-?)([0-9]{1,6}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,3}))?")
 _MINUTES_PENALTY: Final = 20
+MINUTES_PENALTY_MAX: Final = 10_000
 NONE_SOLVED: Final = "-"
 """The performance of a team without a solved problem."""
 
@@ -42,12 +43,14 @@ def _solved(tries: Iterable[tuple[str, int, bool, bool]], label: Callable[[str],
     return " ".join(done.values()) or NONE_SOLVED
 
 
-def _made(name: str, key: str, start: str, teams: dict[str, Entrant], runs: dict[str, str], found: Noticed) -> Brought:
+def _made(
+    name: str, penalty: int, key: str, start: str, teams: dict[str, Entrant], runs: dict[str, str], found: Noticed
+) -> Brought:
     found.refuse_if_any()
     contest = Meeting(
         number=1, key=key, participants=tuple(runs), score="|".join(runs.values()), date=start, round_name=name
     )
-    table = BroughtRanking(name=name, like="icpc", entrants=tuple(teams))
+    table = BroughtRanking(name=name, like="icpc", entrants=tuple(teams), factors={"tries": penalty})
     return Brought(
         name=name,
         entrants=tuple(teams.values()),
@@ -74,19 +77,19 @@ def read_feed(content: bytes) -> Brought:
         raise Unreadable("The feed has no contest.")
     if contest.get("scoreboard_type", "pass-fail") != "pass-fail":
         raise Unreadable("The contest is scored by points; only contests of solved problems are read.")
-    penalty = contest.get("penalty_time", _MINUTES_PENALTY)
-    minutes = penalty if isinstance(penalty, int) else _relative(penalty, "contest, penalty_time") // _MINUTE
-    if minutes != _MINUTES_PENALTY:
-        found.note(
-            f"the penalty of a wrong try is {minutes} minutes in the file, and {_MINUTES_PENALTY} in the ranking"
-        )
+    penalty = contest.get("penalty_time", _MINUTES_PENALTY)  # minutes, or since 2026 a time
+    rest = 0
+    if not isinstance(penalty, int):
+        penalty, rest = divmod(_relative(penalty, "contest, penalty_time"), _MINUTE)
+    if rest or not 0 <= penalty <= MINUTES_PENALTY_MAX:
+        raise Unreadable("The penalty of a wrong try must be whole minutes.")
     teams = _teams(contest, things, found)
     tries = _tries(things, found)
     labels = {key: str(one.get("label") or key) for key, one in things.get("problems", {}).items()}
     runs = {key: _solved(tries.get(key, []), lambda problem: labels.get(problem, problem)) for key in teams}
     name = str(contest.get("formal_name") or contest.get("name") or "Contest")
     start = re.sub("([+-][0-9]{2})$", r"\1:00", str(contest.get("start_time") or ""))  # +02 is an offset there
-    return _made(name, str(contest.get("id") or name), start, teams, runs, found)
+    return _made(name, penalty, str(contest.get("id") or name), start, teams, runs, found)
 
 
 def _object(data: Any, number: int) -> dict[str, Any]:

@@ -50,6 +50,8 @@ def read_iof(content: bytes) -> Brought:
     *classes, root = elements(content, ("ClassResult",), _SKIPPED)
     if root.name != "ResultList":
         raise Unreadable(f"The file is a {root.name}; only a ResultList has results.")
+    if root.attributes.get("status") == "Delta":
+        raise Unreadable("The file has only what changed since another one (Delta); bring the whole list.")
     event = root.first("Event") or root
     title = event.said("Name") or "Results"
     races = {race.said("RaceNumber") or "1": race for race in event.each("Race")}

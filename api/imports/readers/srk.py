@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, decoded
-from api.imports.readers.clics import NONE_SOLVED
+from api.imports.readers.clics import MINUTES_PENALTY_MAX, NONE_SOLVED
 from engine.domain.errors import Unreadable
 
 _MINUTE: Final = 60_000
@@ -17,6 +17,8 @@ _UNITS: Final = {"ms": 1, "s": 1000, "min": _MINUTE, "h": 60 * _MINUTE, "d": 24 
 _SOLVED: Final = ("AC", "FB")
 _WITHOUT_PENALTY: Final = ["FB", "AC", "?", "NOUT", "CE", "UKE", None]
 _PENALTY: Final = [20, "min"]
+_CRITERIA: Final = ({"unity": "solved"}, {"unity": "penalty"})
+"""Who solved their last problem earlier does not stand ahead there."""
 
 
 class _Status(Struct):
@@ -77,8 +79,12 @@ def read_srk(content: bytes) -> Brought:
     free = config.get("noPenaltyResults")
     free = free if isinstance(free, list) else _WITHOUT_PENALTY
     found, entrants, runs = Noticed(), dict[str, Entrant](), dict[str, str]()
-    if config.get("penalty", _PENALTY) != _PENALTY:
-        found.note("the penalty of a wrong try is other than 20 minutes in the file, and 20 minutes in the ranking")
+    try:
+        penalty, rest = divmod(_milliseconds(config.get("penalty", _PENALTY)), _MINUTE)
+    except ValueError as error:
+        raise Unreadable(f"The penalty of a wrong try: {error}.") from error
+    if rest or penalty > MINUTES_PENALTY_MAX:
+        raise Unreadable("The penalty of a wrong try must be whole minutes.")
     official: list[str] = []
     for number, row in enumerate(ranklist.rows, start=1):
         name = _text(row.user.name)
@@ -101,9 +107,10 @@ def read_srk(content: bytes) -> Brought:
     found.refuse_if_any()
     title = _text(ranklist.contest.title) or "Contest"
     meetings = []
-    tables = [BroughtRanking(name=title, like="icpc", entrants=tuple(official), groups=(1,))]
+    rules: dict[str, Any] = {"like": "icpc", "factors": {"tries": penalty}, "criteria": _CRITERIA}
+    tables = [BroughtRanking(name=title, entrants=tuple(official), **rules)]
     if len(official) < len(entrants):
-        tables.append(BroughtRanking(name=f"{title}: all", like="icpc", entrants=tuple(entrants), groups=(1,)))
+        tables.append(BroughtRanking(name=f"{title}: all", entrants=tuple(entrants), **rules))
     if runs:
         meetings.append(
             Meeting(

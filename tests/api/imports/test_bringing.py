@@ -145,6 +145,20 @@ async def test_the_penalty_of_a_contest_counts_wrong_tries_but_no_compile_errors
     assert sorted(one["total"] for one in last["competitors_ranking"]) == [0, 0, 50, 61, 290]
 
 
+async def test_teams_of_a_ranklist_that_are_equal_in_penalty_share_a_place(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    ranklist = json.loads((FILES / "ranklist.srk.json").read_text())
+    ranklist["sorter"]["config"]["penalty"] = [30, "min"]
+    ranklist["rows"][1]["user"]["official"] = True
+    ranklist["rows"][1]["statuses"][0]["time"] = [59, "min"]
+    file = tmp_path / "x.srk.json"
+    file.write_text(json.dumps(ranklist))
+    slug = await bring(tallybook, file)
+    first, second, *_ = await table(tallybook, slug, "Harbour Ranklist")
+    assert (first, second) == (("Blue Whales", 1, 2), ("Red Herrings", 1, 2))  # 59 + 91 + 30 = 50 + 100 + 30
+
+
 # ── The next state ───────────────────────────────────────────────────────────────────────────────────────
 
 

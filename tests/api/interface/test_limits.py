@@ -122,6 +122,7 @@ INTERNAL: Final[dict[str, str]] = {
         engine.log.registry: TOURNAMENT_ID_MAX
         api.imports.readers.archives: MEMBERS_MAX
         api.imports.readers.cells: SHEETS_MAX
+        api.imports.readers.clics: MINUTES_PENALTY_MAX
         api.imports.readers.elements: DEPTH_MAX TOKEN_BYTES_MAX
         api.imports.readers.iof: _SECONDS_MAX
         api.imports.readers.trf: _ROUNDS_MAX

@@ -162,6 +162,11 @@ def test_each_race_of_a_class_is_a_competition() -> None:
     assert scores(days.meetings) == ["33:20|31:40|30:00", "1:06:40|1:10:00|DNS"]
 
 
+def test_a_list_of_changes_is_refused() -> None:
+    text = (FILES / "spring.xml").read_text().replace('status="Complete"', 'status="Delta"')
+    assert refused(text, "x.xml")[0].startswith("The file has only what changed since another one (Delta)")
+
+
 def test_a_start_list_is_refused() -> None:
     text = '<StartList xmlns="http://www.orienteering.org/datastandard/3.0"/>'
     assert refused(text, "start.xml") == ["The file is a StartList; only a ResultList has results."]
@@ -192,14 +197,15 @@ def test_a_deleted_team_is_no_competitor() -> None:
     assert "Nobody" not in [entrant.name for entrant in brought("contest-2026-01.ndjson").entrants]
 
 
-def test_a_penalty_other_than_that_of_the_ranking_is_said() -> None:
-    feed = (
-        (FILES / "contest-2026-01.ndjson").read_text().replace('"penalty_time": "0:20:00"', '"penalty_time": "0:10:00"')
-    )
-    assert (
-        "the penalty of a wrong try is 10 minutes in the file, and 20 in the ranking"
-        in read_text(feed, "x.ndjson").notes
-    )
+def test_the_penalty_of_a_wrong_try_is_that_of_the_file() -> None:
+    feed = (FILES / "contest-2026-01.ndjson").read_text()
+    assert read_text(feed, "x.ndjson").rankings[0].factors == {"tries": 20}
+    other = feed.replace('"penalty_time": "0:20:00"', '"penalty_time": "0:10:00"')
+    assert read_text(other, "x.ndjson").rankings[0].factors == {"tries": 10}
+    odd = feed.replace('"penalty_time": "0:20:00"', '"penalty_time": "0:10:30"')
+    assert refused(odd, "x.ndjson") == ["The penalty of a wrong try must be whole minutes."]
+    ranklist = (FILES / "ranklist.srk.json").read_text().replace('20,\n    "min"', '1200,\n    "s"')
+    assert {table.factors["tries"] for table in read_text(ranklist, "x.json").rankings} == {20}
 
 
 def test_a_defect_in_a_feed_names_the_line() -> None:
