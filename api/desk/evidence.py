@@ -274,6 +274,7 @@ class ScoredAgain(Evidence):
         )
         self._dated = PointsAtAnotherDate(live, command) if redates else None
         self._refusal: Refusal | None = None
+        self._by: datetime | None = None  # what is due by then has expired
         self._events = live.keep(Kept(partial(update_of_rescored, getattr(command, "competition_id", None))))
 
     @property
@@ -282,14 +283,18 @@ class ScoredAgain(Evidence):
 
     @property
     def is_current(self) -> bool:
-        is_dated = self._dated is None or self._dated.is_current
-        return is_dated and (not self._may_rescore or self._events.value is not None)
+        if self._dated is not None and not self._dated.is_current:
+            return False
+        return not self._may_rescore or (self._events.value is not None and self._by == self._live.expired_by)
 
     async def look_up(self, live_pool: LivePool) -> None:
         if self._dated is not None and not self._dated.is_current:
             await self._dated.look_up(live_pool)
             self.exact = True
         if self._may_rescore:
+            if self._by != self._live.expired_by:
+                self._events.clear()
+            self._by = self._live.expired_by
             await self._events.look_up(partial(self._read, live_pool))
             self.exact = True
 

@@ -496,7 +496,9 @@ def update_of_results(
     The update returns False, and changes nothing, if they must be read again."""
     event = recorded.event
     match event:
-        case events.PointsAdded() if event.results or isinstance(event, events.PointsScored):
+        case events.PointsScored():
+            return lambda results: _follow_scored(board, results, recorded, event)
+        case events.PointsAdded() if event.results:
             return lambda results: note_results(board, results, recorded.sequence, recorded.recorded_at, event)
         case events.PointsReversed() if event.totals:
             counts = _counts_after(board, event)
@@ -512,12 +514,16 @@ def update_of_results(
 def note_results(
     board: Board, results: Results, sequence: Sequence, recorded_at: datetime, event: events.Points
 ) -> None:
-    """Adds the results of an event that count at first. They age by the present date of their competition."""
+    """Adds the results of an event, counting or not. They age by the present date of their competition."""
     took_place = declared_date(board, event.competition_id) or event.since or recorded_at
     results.note(sequence, recorded_at, event, took_place)
-    if isinstance(event, events.PointsScored):
-        counting = {(line.unity_id, line.competitor_id) for line in events.changed_by(event)}
-        results.leave_out(sequence, lambda delta: (delta.unity_id, delta.competitor_id) in counting)
+
+
+def _follow_scored(board: Board, results: Results, recorded: Recorded, event: events.PointsScored) -> None:
+    """Adds the results of an event that was just folded: those that count."""
+    note_results(board, results, recorded.sequence, recorded.recorded_at, event)
+    counting = {(line.unity_id, line.competitor_id) for line in events.changed_by(event)}
+    results.leave_out(recorded.sequence, lambda delta: (delta.unity_id, delta.competitor_id) in counting)
 
 
 def _counts_after(board: Board, event: events.PointsReversed) -> bool:
