@@ -237,7 +237,7 @@ class Doors:
         return before if had_points else None
 
     def _compare(self, door: str, found: Any, expected: Any, moment: Moment) -> None:
-        assert found == expected, f"seed {self.tournament.seed}, {door}: {moment}"
+        assert found == expected, f"seed {self.tournament.seed}, {door}: {moment}: {found} instead of {expected}"
 
     async def _get(self, below: str) -> Any:
         return await self.public.send("GET", f"/board/{self.public.tournament}{below}")

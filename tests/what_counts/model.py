@@ -1,7 +1,8 @@
 """A tournament as the documentation speaks of it: the accepted commands, and what counts after any of them.
 
 A line of points counts if and only if its event is not undone, its competition is not voided, its competitor is not
-struck there, and it has not expired. The order of commands never matters. Nothing here comes from the product.
+struck there, and it has not expired. The order of commands never matters. What a result gives by a scoring took place,
+and stands in order, with the first points that scorings gave for it. Nothing here comes from the product.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct, field
+
+from tests.what_counts import results
 
 MONDAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
@@ -37,9 +40,9 @@ class Unity(Struct, frozen=True, kw_only=True):
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """A line of the request `request`, in the event `sequence`."""
+    """A line of the request `request`, in the event `sequence`; `request` None: of a scoring, which began with it."""
 
-    request: int
+    request: int | None
     sequence: int
     recorded_at: datetime
     ranking: int
@@ -49,13 +52,15 @@ class Line(Struct, frozen=True, kw_only=True):
     amount: int
 
 
-class Competition(Struct, frozen=True, kw_only=True):
+class Competition(results.Competition, frozen=True, kw_only=True):
     """`date`: the declared one."""
 
     created_at: datetime
-    participants: tuple[int, ...] = ()
     date: datetime | None = None
-    has_result: bool = False
+
+    @property
+    def has_result(self) -> bool:
+        return bool(self.result) or self.winner is not None
 
     @property
     def began(self) -> datetime:
@@ -63,7 +68,9 @@ class Competition(Struct, frozen=True, kw_only=True):
 
 
 class State(Struct, kw_only=True):
-    """What the commands up to a moment have led to. `undone`: requests; `closed`: since when."""
+    """What the commands up to a moment have led to. `undone`: requests; `closed`: since when. `ever`: who is or was in
+    the list. `scored`: by ranking and competition, what scorings give; `began`: with which event, and when, they first
+    gave something."""
 
     lines: list[Line] = field(default_factory=list)
     competitions: dict[int, Competition] = field(default_factory=dict)
@@ -73,6 +80,40 @@ class State(Struct, kw_only=True):
     struck: set[tuple[int | None, int]] = field(default_factory=set)
     closed: dict[int, datetime] = field(default_factory=dict)
     best: dict[int, tuple[int, int | None, Drops]] = field(default_factory=dict)
+    ever: dict[int, set[int]] = field(default_factory=dict)
+    scorings: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    scored: dict[tuple[int, int], results.Amounts] = field(default_factory=dict)
+    began: dict[tuple[int, int], tuple[int, datetime]] = field(default_factory=dict)
+
+    def score(self, accepted: "Accepted", upto: int) -> None:
+        """Scores all results in the open rankings. `upto`: if it is an event of the command, then those before it."""
+        following = [of for of, sequence in accepted.scored.items() if sequence == upto + 1]
+        for ranking, scorings in self.scorings.items():
+            for number, one in self.competitions.items() if ranking not in self.closed else ():
+                of = ranking, number
+                if of in following:
+                    break
+                self.scored[of] = results.given(scorings, one, self.lists[ranking], self.ever[ranking])
+                if self.scored[of] and of not in self.began:
+                    self.began[of] = accepted.scored[of], accepted.recorded_at
+
+    def given(self) -> list[Line]:
+        """All lines, in their order."""
+        lines = [
+            Line(
+                request=None,
+                sequence=self.began[ranking, competition][0],
+                recorded_at=self.began[ranking, competition][1],
+                ranking=ranking,
+                competition=competition,
+                competitor=competitor,
+                unity=unity,
+                amount=amount,
+            )
+            for (ranking, competition), amounts in self.scored.items()
+            for (competitor, unity), amount in amounts.items()
+        ]
+        return sorted([*self.lines, *lines], key=lambda line: line.sequence)
 
     def took_place(self, line: Line) -> datetime:
         date = None if line.competition is None else self.competitions[line.competition].date
@@ -89,11 +130,14 @@ Change = Callable[[State], object]
 
 
 class Accepted(Struct, frozen=True):
-    """A command whose events have the sequences `first` to `last`. `change` None: it changes nothing of what counts."""
+    """A command whose events have the sequences `first` to `last`. `change` None: it changes nothing of what counts.
+    `scored`: by ranking and competition, its events that give what scorings give."""
 
     first: int
     last: int
+    recorded_at: datetime
     change: Change | None
+    scored: Mapping[tuple[int, int], int]
 
 
 class Moment(Struct, frozen=True, kw_only=True):
@@ -110,16 +154,21 @@ class Model:
     def __init__(self, unities: Mapping[Any, Mapping[int, Unity]]) -> None:
         self.unities = unities
         self.accepted: list[Accepted] = []
+        self._states: dict[int | None, State] = {}
 
-    def accept(self, first: int, last: int, change: Change | None) -> None:
-        self.accepted.append(Accepted(first, last, change))
+    def accept(self, one: Accepted) -> None:
+        self.accepted.append(one)
+        self._states.clear()
 
     def state(self, upto: int | None) -> State:
         """After this event; None: now."""
-        state = State()
+        if upto in self._states:
+            return self._states[upto]
+        state = self._states[upto] = State()
         for one in self.accepted:
-            if one.change is not None and (upto is None or one.last <= upto):
+            if one.change is not None and (upto is None or one.last <= upto or upto + 1 in one.scored.values()):
                 one.change(state)
+                state.score(one, one.last if upto is None else upto)
         return state
 
     def end_of_request(self, sequence: int) -> int:
@@ -130,7 +179,7 @@ class Model:
 
     def given(self, state: State, on: datetime | None) -> Iterator[Line]:
         """The lines that were given, in the order of the log: those that count, or have expired."""
-        for line in state.lines:
+        for line in state.given():
             if (
                 line.request not in state.undone
                 and line.competition not in state.voided

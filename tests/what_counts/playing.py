@@ -12,9 +12,10 @@ from api.desk.case import Receipt
 from api.desk.desk import Desk
 from engine.database.pool import Database
 from engine.domain import commands
+from engine.domain.awards import Scoring
 from engine.domain.commands import Command
 from engine.domain.errors import Refusal
-from engine.domain.events import Criterion, Delta, PointsReversed
+from engine.domain.events import Criterion, Delta, Event, PointsReversed, PointsScored
 from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import (
     OPERATOR,
@@ -31,7 +32,7 @@ from projections.verification.erasures import erase_in_log
 from tests.desks import submit
 from tests.told_clock import ToldClock
 from tests.tournaments import open_new_tournament
-from tests.what_counts.model import MONDAY, Change, Competition, Line, Model, State, Unity
+from tests.what_counts.model import MONDAY, Accepted, Change, Competition, Line, Model, State, Unity
 
 _T = TypeVar("_T")
 
@@ -74,6 +75,7 @@ class Tournament:
         self._desks = desks
         self._undone_by: dict[int, int] = {}  # by the event that added the points
         self._erased: set[CompetitorId] = set()
+        self._declared: dict[RankingId, list[list[dict[str, Any]]]] = {one: [] for one in RANKINGS}
 
     async def begin(self) -> None:
         await self.clock.set(MONDAY + timedelta(seconds=30))
@@ -83,6 +85,9 @@ class Tournament:
         for ranking in RANKINGS:
             await self._create(ranking)
         await self._do(commands.ChangePublication(published=True))
+        for ranking in self._some(RANKINGS):
+            await self._declare(ranking)
+        await self._add_competitions()
         self.begun = len(self.model.accepted)
 
     async def step(self) -> None:
@@ -96,8 +101,16 @@ class Tournament:
         """Tells the model of the command, if it is accepted; None: it was refused."""
         receipt = await self._submit(command)
         if receipt is not None:
-            self.model.accept(receipt.sequence, receipt.last_sequence, change)
+            self._accept(receipt.sequence, receipt.last_sequence, change, receipt.events)
         return receipt
+
+    def _accept(self, first: int, last: int, change: Change | None, events: Iterable[Event] = ()) -> None:
+        scored = {
+            (event.ranking_id, event.competition_id or 0): number
+            for number, event in enumerate(events, start=first)
+            if isinstance(event, PointsScored)
+        }
+        self.model.accept(Accepted(first, last, self.clock.now, change, scored))
 
     async def _submit(self, command: Command) -> Receipt | None:
         self.submitted += 1
@@ -159,15 +172,123 @@ class Tournament:
         else:
             await self.clock.pass_by(minutes=self.random.choice([0, 0.25, 1, 17, 90, 600, 1_440, 5_000, 20_000]))
 
-    async def _add_competition(self) -> None:
-        number, date = CompetitionId(500 + len(self._now.competitions)), self._a_date()
-        who = self.random.choice([(), *[self._some(COMPETITORS)] * 4])
-        winner = self.random.choice([None] * 4 * len(COMPETITORS) + [*who])
-        added = Competition(created_at=self.clock.now, participants=who, date=date, has_result=winner is not None)
-        command = commands.AddCompetition(
-            competition_id=number, group_id=1, started_at=date, participants=who, winner_id=winner
-        )
-        await self._do(command, lambda state: state.competitions.update({number: added}))
+    async def _add_competitions(self) -> None:
+        """One, or two at once."""
+        items, added = list[commands.AddCompetition](), dict[int, Competition]()
+        for number in range(500 + len(self._now.competitions), 500 + len(self._now.competitions) + self._one_or_two()):
+            date, said = self._a_date(), self._a_result(self._who())
+            added[number] = Competition(created_at=self.clock.now, date=date, **said)
+            items.append(commands.AddCompetition(competition_id=CompetitionId(number), started_at=date, **_sent(said)))
+        command = items[0] if len(items) == 1 else commands.AddCompetitions(items=tuple(items))
+        await self._do(command, lambda state: state.competitions.update(added))
+
+    def _who(self) -> tuple[CompetitorId, ...]:
+        pair = tuple(self.random.sample(COMPETITORS, 2))
+        return self.random.choice([(), *[pair] * 4, *[self._some(COMPETITORS)] * 4])
+
+    def _one_or_two(self) -> int:
+        return self.random.choice([1, 1, 1, 2])
+
+    def _a_result(self, who: tuple[CompetitorId, ...]) -> dict[str, Any]:
+        """The fields of a competition on which its points depend, with a result that many scorings can read."""
+        random = self.random
+        winner = random.choice([None] * 3 + [random.choice([*who, None])])
+        result: str | dict[int, str] | None = None
+        if len(who) > 2 and random.random() < 0.7:
+            result = {one: self._a_performance() for one in self._some(who)}
+        elif len(who) == 2:
+            score = f"{random.randrange(4)}:{random.randrange(4)}"
+            performances = f"{self._a_performance()}|{self._a_performance()}"
+            result = random.choice(
+                [
+                    None,
+                    *[score] * 6,
+                    f"{score} pen",
+                    f"{score} wo",
+                    "wo",
+                    "+:-",
+                    "-:-",
+                    "rained off",
+                    *[performances] * 3,
+                ]
+            )
+        elif who:
+            result = random.choice([None, "bye", "bye", self._a_performance(), "rained off"])
+        scale = random.choice(["", "", "", "cup"])
+        return {"participants": who, "result": result, "winner": winner, "group": self._a_group(), "scale": scale}
+
+    def _a_performance(self) -> str:
+        return self.random.choice([*"1234512345123451234512345", "DNF", "dns", "DNF", "fell"])
+
+    def _a_group(self) -> int:
+        return self.random.choice([1, 1, 1, 2])
+
+    async def _correct(self) -> None:
+        """Corrects what a competition's points depend on, in all or some of it."""
+        one = self._a_competition()
+        known = self._now.competitions.get(one)
+        if known is None:
+            return
+        if self.random.random() < 0.3:
+            said = self._a_result(self._who())
+        else:
+            said = self._a_result(known.participants)
+            said = {name: said[name] for name in self._some([*said]) if name != "participants"}
+
+        def change(state: State) -> None:
+            state.competitions[one] = msgspec.structs.replace(state.competitions[one], **said)
+
+        await self._do(commands.ChangeCompetition(competition_id=one, **_sent(said)), change)
+
+    async def _declare_scorings(self) -> None:
+        await self._declare(self.random.choice(RANKINGS))
+
+    async def _declare(self, ranking: RankingId) -> None:
+        """Declares scorings, or none; now and then those that were declared before."""
+        names = self.random.choice([*[("",), ("", "cup"), ("cup", "")] * 3, ()])
+        scorings = [self._a_scoring(ranking, name) for name in names]
+        if self.random.random() < 0.3:
+            scorings = self.random.choice([*self._declared[ranking], scorings])
+        declared = msgspec.json.decode(msgspec.json.encode(scorings), type=tuple[Scoring, ...])
+        command = commands.DeclareScoring(ranking_id=ranking, scorings=declared)
+        if await self._do(command, lambda state: state.scorings.update({ranking: scorings})):
+            self._declared[ranking].append(scorings)
+
+    def _a_scoring(self, ranking: RankingId, name: str) -> dict[str, Any]:
+        random = self.random
+        kinds, order = random.choice([[True], [False], [True, False]]), random.choice(["low", "high", "sent"])
+        unities = [*self._some([*UNITIES[ranking]])]
+        unities += [one for one, unity in UNITIES[ranking].items() if unity.counts == "sum" and random.random() < 0.3]
+        awards = [self._an_award(one, order, of_two=random.choice(kinds)) for one in unities]
+        scoring: dict[str, Any] = {"name": name, "order": order, "awards": awards}
+        if random.random() < 0.15:
+            scoring["groups"] = [self._a_group()]
+        return scoring
+
+    def _an_award(self, unity: int, order: str, *, of_two: bool) -> dict[str, Any]:
+        random, some = self.random, self._amount
+        award: dict[str, Any] = {"unity": unity}
+        if random.random() < 0.3:
+            award["factor"] = random.choice([-1, 2, 3])
+        if of_two:
+            award["from"] = random.choice(["outcome", "outcome", "for", "against"])
+            if random.random() < 0.2:
+                award["outcomes"] = random.sample(["win", "draw", "loss", "bye"], 2)
+        else:
+            award["from"] = random.choice(["place", "place", "performance", "place" if order == "sent" else "outcome"])
+            if random.random() < 0.5:
+                award["statuses"] = {"dnf": some(), "absent": some()}
+            if award["from"] == "place":
+                award |= random.choice([{}, {"ties": "mean"}]) | random.choice([{}, {"among": "enrolled"}])
+                places = [{"table": [some() for _ in range(3)]}, {"table": {"1": some(), "3": some()}}]
+                award |= random.choice([{}, *places, {"statuses": {"dns": "entries+1", "absent": "entries+1"}}])
+        if award["from"] == "outcome" and random.random() < 0.8:
+            award["table"] = {"win": some(), "draw": some(), "loss": some()}
+            award["table"] |= random.choice([{}, {"bye": some()}, {"win pen": some()}])
+        return award
+
+    def _amount(self) -> int:
+        return self.random.randint(-3, 9)
 
     async def _add_points(self) -> None:
         """In one ranking, or in several at once; also for competitors who take no part in the competition."""
@@ -194,7 +315,7 @@ class Tournament:
             for sequence, one in enumerate(given, start=receipt.sequence)
             for delta in one.deltas
         ]
-        self.model.accept(receipt.sequence, receipt.last_sequence, lambda state: state.lines.extend(added))
+        self._accept(receipt.sequence, receipt.last_sequence, lambda state: state.lines.extend(added))
 
     def _deltas(self, ranking: RankingId) -> tuple[Delta, ...]:
         listed, unities = self._now.lists[ranking] or COMPETITORS, [*UNITIES[ranking]]
@@ -202,7 +323,7 @@ class Tournament:
             Delta(
                 CompetitorId(self.random.choice(listed)),
                 UnityId(self.random.choice(unities)),
-                self.random.randint(-3, 9),
+                self._amount(),
             )
             for _ in range(self.random.randint(1, 4))
         )
@@ -289,11 +410,23 @@ class Tournament:
             one = self.random.choice(COMPETITORS)
             sequence = await erase_in_log(self.database, self.tournament_id, one)
             self._erased.add(one)
-            self.model.accept(sequence, sequence, None)
+            self._accept(sequence, sequence, None)
 
 
-def _enrolled(ranking: RankingId, listed: Iterable[int]) -> Change:
-    return lambda state: state.lists.update({ranking: [*listed]})
+def _enrolled(ranking: RankingId, listed: Items[int]) -> Change:
+    def change(state: State) -> None:
+        state.lists[ranking] = [*listed]
+        state.ever.setdefault(ranking, set()).update(listed)
+
+    return change
+
+
+_NAMES: Final = {"winner": "winner_id", "group": "group_id"}
+
+
+def _sent(said: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a competition, as commands call them."""
+    return {_NAMES.get(name, name): value for name, value in said.items()}
 
 
 def _options(unity: Unity) -> dict[str, Any]:
@@ -307,7 +440,9 @@ def _options(unity: Unity) -> dict[str, Any]:
 
 _ASKED: Final[list[tuple[Callable[[Tournament], Awaitable[None]], int]]] = [
     (Tournament._add_points, 9),
-    (Tournament._add_competition, 4),
+    (Tournament._add_competitions, 6),
+    (Tournament._correct, 8),
+    (Tournament._declare_scorings, 2),
     (Tournament._pass_time, 6),
     (Tournament._undo, 3),
     (Tournament._void, 3),
