@@ -35,6 +35,12 @@ from tests.projections.written import (
 assert in_small_steps  # a fixture
 
 
+def replaced_in(log: list[Recorded]) -> set[tuple[int, int, int]]:
+    """The lines that corrections of results have replaced, by event, competitor and unity."""
+    reversals = [one.event for one in log if isinstance(one.event, PointsReversed)]
+    return {(event.reverses, *line) for event in reversals for line in event.replaced}
+
+
 class NaiveClock:
     """What had taken place by `on`, from the sentences of the rule: by what `log` declared, each event looked at."""
 
@@ -55,12 +61,15 @@ class NaiveClock:
         if event.competition_id is not None and (date := self.dates[event.competition_id]) is not None:
             return date
         if isinstance(event, PointsReversed):
-            return self.takes_place_at(self.log[event.reverses - 1])
-        return recorded.recorded_at
+            return self.takes_place_at(self.log[(event.instead_of or event.reverses) - 1])
+        return event.since or recorded.recorded_at
 
-    def points(self, ranking_id: RankingId, without: Container[Sequence] = ()) -> list[Points]:
+    def points(self, ranking_id: RankingId) -> list[Points]:
+        return [one.event for one in self.recorded(ranking_id) if isinstance(one.event, Points)]
+
+    def recorded(self, ranking_id: RankingId, without: Container[Sequence] = ()) -> list[Recorded]:
         return [
-            one.event
+            one
             for one in self.log
             if isinstance(one.event, Points)
             and one.event.ranking_id == ranking_id
@@ -99,11 +108,18 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
                     unity.totals = ranking.unities[unity_id].totals
                 assert laid_out(then.board) == laid_out(board)  # all else is of the moment of the log
                 struck, voided = struck_in(whole[:sequence]), voided_in(whole[:sequence])
-                for event in clock.points(ranking_id, without=undone_in(whole[:sequence])):
+                replaced = replaced_in(whole[:sequence])
+                for recorded in clock.recorded(ranking_id, without=undone_in(whole[:sequence])):
+                    event = recorded.event
                     if isinstance(event, PointsAdded) and event.competition_id not in voided:
                         gone = struck.get(event.competition_id, ())
-                        deltas = tuple([one for one in event.deltas if one.competitor_id not in gone])
-                        sums.count(Sequence(1), on, msgspec.structs.replace(event, deltas=deltas))
+                        deltas = [one for one in event.given if one.competitor_id not in gone]
+                        deltas = [
+                            one
+                            for one in deltas
+                            if (recorded.sequence, one.competitor_id, one.unity_id) not in replaced
+                        ]
+                        sums.count(Sequence(1), on, msgspec.structs.replace(event, deltas=tuple(deltas)))
                 at = then.board, then.sequence, then.clock
                 read = await folds.sums_then(past, tournament_id, ranking_id, *at)
                 for unity_id in ranking.unities:
