@@ -144,6 +144,7 @@ class Competitors(FileKind[CompetitorLine]):
         self._of_file: dict[int, CompetitorLine] = {}
         self._named: dict[str, list[CompetitorLine | CompetitorId]] = {}
         self._later: dict[str, list[CompetitorLine]] = {}
+        self._former: dict[str, list[CompetitorLine | CompetitorId]] = {}
         self._keyed: dict[str, CompetitorLine] = {}
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
@@ -169,6 +170,8 @@ class Competitors(FileKind[CompetitorLine]):
                     self._later.setdefault(name, []).append(line)
                 elif competitor.number <= others_max:
                     self._named.setdefault(name, []).append(competitor_id)
+            for former in wanted.intersection(map(name_key, competitor.former)):
+                self._former.setdefault(str(former), []).append(competitor_id)
             yield
         for line in lines:
             line.is_namesake = name_key(line.name) in self._named or name_key(line.name) in self._later
@@ -205,7 +208,8 @@ class Competitors(FileKind[CompetitorLine]):
             if keyed is None:
                 raise unacceptable([Fault("parent", f"{text!r}: no competitor has this key")])
             return keyed
-        named = self._named.get(said.name or "") or self._later.get(said.name or "", [])
+        name = said.name or ""
+        named = self._named.get(name) or self._later.get(name) or self._former.get(name, [])
         own = None if said.id is None else board.competitors.get(CompetitorId(said.id))
         if own is not None and (own.number > self._others_max or (named and said.id in self._of_file)):
             own = None

@@ -21,6 +21,14 @@ class Keys(Generic[_Id]):
         """Whether an item had a key at any time."""
         return bool(self._shards)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same keys now."""
+        if not isinstance(other, Keys):
+            return NotImplemented
+        return self._shards == other._shards or not (any(self._shards) or any(other._shards))
+
+    __hash__ = None  # type: ignore[assignment]
+
     def get(self, key: str) -> _Id | None:
         """The id that has this key; None: none has."""
         return self._shards[hash(key) % _SHARDS].get(key) if self._shards else None

@@ -118,8 +118,8 @@ class Packed(Keyed[_Id, _T], Generic[_Id, _T]):
         return ((item_id, self._unpack(item)) for item_id, item in found if item is not None)
 
     def is_just(self, other: "Packed[_Id, _T]") -> bool:
-        """Whether both have the same items in the same order."""
-        return self._packed == other._packed and self._ids == other._ids
+        """Whether both have the same items in the same order, found by the same keys."""
+        return self._packed == other._packed and self._ids == other._ids and self._keys == other._keys
 
     def copy(self) -> "Packed[_Id, _T]":
         """A copy that stays as it is when this one changes."""

@@ -53,6 +53,33 @@ def test_items_are_those_that_were_set_in_the_order_of_the_first_time(
         found.packed(0)
 
 
+class Keyed(Struct, frozen=True, array_like=True):
+    key: str | None = None
+
+
+@given(st.lists(st.tuples(ids, st.none() | st.integers(0, 9).map(str)), max_size=60))
+def test_items_with_a_key_are_found_by_it_and_by_no_former_one(changes: list[tuple[int, str | None]]) -> None:
+    """No two have the same key: the domain sees to that."""
+    found, expected = Packed[int, Keyed](Keyed), dict[int, str | None]()
+    for item_id, key in changes:
+        if key is None or expected.get(item_id) == key or key not in expected.values():
+            found[item_id] = Keyed(key)
+            expected[item_id] = key
+    copy, like = found.copy(), Packed[int, Keyed](Keyed, like=found)
+    for item_id in found:
+        like.put(item_id, found.packed(item_id), expected[item_id])
+    by_key = {key: item_id for item_id, key in expected.items() if key is not None}
+    for those in (found, copy, like):
+        assert {key: those.by_key(key) for key in map(str, range(10))} == {
+            key: by_key.get(key) for key in map(str, range(10))
+        }
+        assert those.is_just(found)
+    without = Packed[int, Keyed](Keyed)
+    for item_id in found:
+        without.put(item_id, found.packed(item_id))
+    assert without.is_just(found) == (not by_key), "an index that lacks a key is not the same"
+
+
 @pytest.mark.parametrize("copied_in_a_look_up", [0, 10**9], ids=["looked up one by one", "copied"])
 @given(before=st.dictionaries(ids, items), after=st.dictionaries(ids, items), asked=st.lists(ids))
 def test_what_is_held_stays_as_it_was(

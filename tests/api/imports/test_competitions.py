@@ -623,6 +623,14 @@ async def test_two_matches_of_the_same_two_within_two_days_are_several_in_one_fi
     assert await imported.counts(f"{series}2024-03-03,Brest|Ajax,0:1\n") == (1, 2)
 
 
+async def test_a_club_renamed_in_mid_season_is_one_club_in_a_file_with_both_names(imported: Import) -> None:
+    await imported(DAY_ONE)
+    await imported.tallybook.done("competitor", "change", imported.slug, "Ajax", "--name", "FC Ajax")
+    assert await imported.counts(f"{DAY_ONE}2024-03-08,Brest|FC Ajax,0:1\n") == (1, 2)
+    assert (await imported.table())["points"] == {"FC Ajax": 6, "Brest": 0, "Celtic": 1, "Dynamo": 1}
+    assert len(await imported.tallybook.json("competitor", "list", imported.slug)) == len(CLUBS)
+
+
 async def test_after_an_import_was_undone_its_corrected_file_is_imported(imported: Import) -> None:
     name = (await imported(DAY_ONE)).name
     await imported.undo(str(name))

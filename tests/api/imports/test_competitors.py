@@ -204,6 +204,13 @@ async def test_a_parent_is_a_name_or_an_id_of_the_tournament_or_a_name_of_an_ear
     }
 
 
+async def test_a_parent_is_also_found_by_a_former_name_that_nobody_has_now(imported: Import) -> None:
+    await imported.add("Reds")
+    await imported.rename("Reds", "Blues")
+    await imported("name,parent\nAnn,Reds\n")
+    assert (await imported.parents())["Ann"] == "Blues"
+
+
 async def test_a_number_that_is_an_id_and_the_name_of_another_is_refused_as_a_parent(imported: Import) -> None:
     club = await imported.add("Club")
     rows = f"name,parent\n{club},\nAnn,{{}}\n"
