@@ -30,7 +30,7 @@ from api.interface.declarations import (
     name_of,
     scope_of,
 )
-from api.interface.fields import FROM_1, SCHEMAS, Field, Fields, Schema
+from api.interface.fields import FROM_1, SCHEMAS, Empty, Field, Fields, Schema
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS, PublicRead
 from api.interface.public.stream import PUBLIC_EVENTS
@@ -392,7 +392,8 @@ def _of_query(field: Field) -> Document:
         "schema": schema,
     }
     with_commas = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
-    return described | with_commas
+    emptied = {"allowEmptyValue": True} if field.empty is Empty.EMPTIES else {}  # it empties what is there
+    return described | with_commas | emptied
 
 
 def _body(operation: Write) -> Document:
