@@ -282,6 +282,11 @@ async def test_the_scores_of_fixtures_are_taken_back_without_the_fixtures(import
     assert await imported(DAY_ONE) == "2 competitions imported"
     assert len({*imported.names}) == 2
     undo, where = ("import", "undo", imported.slug), ("--database-url", imported.tallybook.dsn)
+    before = await imported.table()
+    (compared,) = await imported.tallybook.json(*undo, imported.names[1], "--dry-run")
+    moves = {move["name"]: move["total_after"] for move in compared["unities"][0]["moves"]}
+    assert moves == dict.fromkeys(CLUBS, 0)
+    assert await imported.table() == before
     undone = await asyncio.to_thread(said, *undo, imported.names[1], "--json", *where)
     assert undone.json == {"voided": [], "kept": [], "points": 0, "results": 2}
     assert [(one["result"], one["voided_at"]) for one in await imported.listed()] == [(None, None)] * 2
