@@ -168,6 +168,9 @@ def test_volleyball_gives_the_loser_of_five_sets_a_point() -> None:
     assert pool["points"] == {A: 5, B: 1, C: 3}
     assert (pool["won"], pool["sets won"], pool["sets lost"]) == ({A: 2, C: 1}, {A: 6, B: 2, C: 4}, {A: 3, B: 6, C: 3})
     assert duel("volleyball", "wo", winner_id=B)["points"] == {A: "0", B: "3"}
+    ids = ids_of(kinds()["volleyball"])
+    criteria = [(one.unity_id, one.ratio) for one in kinds()["volleyball"].criteria_with(ids)]
+    assert criteria == [(ids["won"], None), (ids["points"], None), (ids["sets won"], ids["sets lost"])]
     with pytest.raises(NotRead):
         duel("volleyball", "2:2")
 
