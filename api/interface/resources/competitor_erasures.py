@@ -59,7 +59,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "competitors/{competitor_id}/erase.json",
-        "Erase a competitor's names, tags, colours and parent, at every moment; points and places stay",
+        "Erase a competitor's names, tags, colours, key and parent, at every moment; points and places stay",
         operation_id="eraseCompetitor",
         command=EraseCompetitor,
         answer=Answer("competitor", CompetitorShape),

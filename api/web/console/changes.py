@@ -389,8 +389,8 @@ CONSOLE_CHANGES: Final = (
         begin=_named_competitor,
         mentions=True,
         warning=(
-            "All names, tags and colours that it ever had are erased, and its parent, at past moments too. Points and "
-            "places stay. This cannot be undone."
+            "All names, tags, colours and keys that it ever had are erased, and its parent, at past moments too. "
+            "Points and places stay. This cannot be undone."
         ),
     ),
     Change(

@@ -253,7 +253,7 @@ class Client:
     async def erase_competitor(
         self, slug: str, competitor_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
     ) -> Done:
-        """Erases all names, tags and colours, at every moment; points stay. Needs scope `admin`."""
+        """Erases all names, tags, colours and keys, at every moment; points stay. Needs scope `admin`."""
         path = _path(slug, "competitors", competitor_id, "erase")
         return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
 
