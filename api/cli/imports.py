@@ -86,6 +86,8 @@ async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any]], *, json:
                 imported = await import_lines(desk, view.live, kind, actor=OPERATOR, stop=stop, progress=advance)
     if kind.left_out:
         printing.say(f"left out: {', '.join(map(repr, kind.left_out))}")
+    if kind.warning:
+        printing.say(kind.warning)
     if json:
         counted: dict[str, object] = {kind.done: imported.made, "corrected": imported.corrected}
         counted |= {f"already_{kind.done}": imported.already, "ids": imported.ids}

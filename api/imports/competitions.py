@@ -229,6 +229,8 @@ class Competitions(FileKind[CompetitionLine]):
     def open(self, board: Board, secret: bytes) -> Steps[None]:
         self.reader = PlayedReader(board, self._ranking_id, self._columns, leave_out=self._leave_out)
         self.left_out = [*self.reader.left_out]
+        if not self.reader.gives_points:
+            self.warning = "Scores give no points here: the ranking has no scoring, and no column names a unity of it."
         yield
 
     def line(self, row: PlayedRow) -> Steps[CompetitionLine]:

@@ -88,7 +88,7 @@ class FileKind(ABC, Generic[_Line]):
     """What the rows of a file mean. `what` a line makes, and the word for what is `done` then. `steps`: requests of a
     line at most. `named`: its imports have names, and can be undone. `columns`: the file's names for fields of
     commands, if they differ. `named_later`: whether later lines may name what a line makes. `left_out`: columns of the
-    file that mean nothing."""
+    file that mean nothing. `warning`: what organisers may have overlooked."""
 
     what: ClassVar[str]
     done: ClassVar[str]
@@ -97,6 +97,7 @@ class FileKind(ABC, Generic[_Line]):
     columns: ClassVar[Mapping[str, str]] = {}
     named_later: ClassVar[bool] = True
     left_out: Items[str] = ()
+    warning: str = ""
 
     def __init__(self, rows: Items[Any]) -> None:
         self.rows: Final = rows

@@ -102,6 +102,11 @@ class PlayedReader:
         if self.left_out and not leave_out:
             raise Unacceptable(f"{' '.join(self.left_out.values())} {CORRECT_OR_LEAVE_OUT}")
 
+    @property
+    def gives_points(self) -> bool:
+        """Whether rows can give points: by a scoring of the ranking, or by columns."""
+        return bool(self._ranking.scorings or self._columns)
+
     def played(self, row: PlayedRow) -> Steps[Played]:
         """The content of the row. Raises Unacceptable with every fault of it, by column."""
         faults: list[Fault] = []

@@ -97,6 +97,7 @@ class ImportHandlers(ABC, Generic[_Line]):
                         venue,
                         offer,
                         self._look(view, venue, incoming, new),
+                        kind.warning,
                         filling,
                         new=len(new),
                         already=len(importer.lines) - len(new),

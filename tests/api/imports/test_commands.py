@@ -213,6 +213,15 @@ async def test_a_season_played_by_one_command_ends_as_it_did(tallybook: Tallyboo
     assert {(unity, team): place for unity, lines in table.items() for team, place in lines.items()} == expected
 
 
+async def test_scores_for_a_ranking_without_a_scoring_give_no_points_and_a_warning(imported: Import) -> None:
+    await imported.tallybook.done("scoring", "declare", imported.slug, "Table")
+    ended = await asyncio.to_thread(said, *imported.command(DAY_ONE))
+    assert "Scores give no points here: the ranking has no scoring" in ended.err
+    assert (await imported.table())["points"] == dict.fromkeys(CLUBS, 0)
+    assert (await imported.tallybook("scoring", "declare", imported.slug, "Table", "football")).code == 0
+    assert (await imported.table())["points"]["Ajax"] == 3
+
+
 async def test_standard_input_is_a_file(tallybook: Tallybook, slug: str) -> None:
     content = b"\xef\xbb\xbfdate;participants;score\r\n2024-03-01;Ajax|Brest;2:1\r\n"
     process = await asyncio.create_subprocess_exec(
