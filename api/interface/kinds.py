@@ -27,6 +27,7 @@ from projections.live.tournament import LiveTournament
 KindName = Literal[
     "football",
     "football-1980",
+    "football-1888",
     "ice-hockey",
     "volleyball",
     "handball",

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from api.interface.kinds import Kind, KindName, kinds
-from engine.domain.events import ClassificationDeclared, RankingCreated, TournamentOpened, UnityAdded
+from engine.domain.events import ClassificationDeclared, Criterion, RankingCreated, TournamentOpened, UnityAdded
 from engine.domain.events import CompetitorRegistered as Registered
 from engine.domain.options import as_main_unity, options_of
 from engine.domain.scoring import NotRead, choose, scoring_faults, wanted
@@ -160,6 +160,16 @@ def test_ice_hockey_gives_a_point_for_a_loss_after_overtime() -> None:
     ]
     with pytest.raises(NotRead):  # a match does not end in a draw
         duel("ice-hockey", "2:2")
+
+
+@pytest.mark.parametrize(
+    ("name", "above", "below"),
+    [("football-1888", "goals for", "goals against"), ("volleyball", "sets won", "sets lost")],
+)
+def test_a_quotient_decides_last(name: KindName, above: str, below: str) -> None:
+    kind = kinds()[name]
+    ids = ids_of(kind)
+    assert kind.criteria_with(ids)[-1] == Criterion(ids[above], ratio=ids[below])
 
 
 def test_volleyball_gives_the_loser_of_five_sets_a_point() -> None:

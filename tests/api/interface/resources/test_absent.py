@@ -126,6 +126,44 @@ async def test_a_classification_by_the_best_has_no_value_of_nothing(season: Seas
     assert await lines() == [(cid, 1, [None, None], False)]
 
 
+async def test_corrected_results_leave_no_total_of_nothing(service: Service, season: Season) -> None:
+    """Two awards give one sum: the strokes, and the place."""
+    client, (ada, bob, cid) = season.client, season.ids
+    path, net = await make(season)
+    strokes = {"unity": net, "from": "performance", "statuses": {"WD": None}}
+    scoring = {"order": "low", "awards": [strokes, {"unity": net, "from": "place", "statuses": {"WD": None}}]}
+    answer = await client.put(f"{path}/scoring.json", {"scorings": json.dumps([scoring])})
+    assert answer.status == 200, answer.body
+    form = {"group_id": 1, "participants": f"{ada},{bob}", "result": "71|68", "started_at": "2024-03-09 12:00:00"}
+    played = await client.post("competitions.json", form)
+    round_id, begun = played.json["competition"]["id"], sequence_of(played)
+
+    async def shown(query: str = "") -> dict[int, int | None]:
+        return {one: total for one, _, total in table(await client.get(f"{path}/standings.json{query}"))}
+
+    async def after(verb: str, **fields: object) -> dict[int, int | None]:
+        where = f"competitions/{round_id}" + (f"/{verb}" if verb else "")
+        assert (await client.put(f"{where}.json", fields)).status == 200
+        return await shown()
+
+    nobody: dict[int, int | None] = {ada: None, bob: None, cid: None}
+    whole = {bob: 69, ada: 73, cid: None}
+    assert await shown() == whole
+    assert await after("", result="71|WD") == {ada: 72, bob: None, cid: None}
+    assert await shown("?on=2024-03-08") == nobody
+    assert await shown("?on=2024-03-10") == {ada: 72, bob: None, cid: None}
+    assert await shown(f"?at_sequence={begun}") == whole
+    assert await after("void") == nobody
+    assert await after("", result="70|69") == nobody
+    assert await after("unvoid") == {bob: 70, ada: 72, cid: None}
+    assert await after("strike", competitors=bob) == {ada: 72, bob: None, cid: None}
+    assert await after("unstrike", competitors=bob) == {bob: 70, ada: 72, cid: None}
+    assert await after("", result="71|68") == whole
+    assert await after("", result="") == nobody
+    await Worker(service.database).catch_up()
+    assert not (await verified(service.database)).differences
+
+
 async def test_what_does_not_fit_an_absent_total_is_refused(season: Season) -> None:
     client, ada = season.client, season.ids[0]
     form = {"name": "x", "main_unity_name": "y", "participants": ada, "main_unity_absent": "none"}
