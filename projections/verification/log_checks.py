@@ -217,6 +217,9 @@ class LogChecks:
             first = (None, None) if before is None else (before.first, before.since)
             if (event.instead_of, event.since) != first:
                 yield f"are given instead of event {event.instead_of} of {event.since}, not {first[0]} of {first[1]}"
+            its_names = {(line.competitor_id, line.unity_id) for line in (*event.given, *event.given_results)}
+            if before is not None and not its_names.isdisjoint(before.lines):
+                yield "are given again before they are taken back"
             counting = part_of(event, rule.of(recorded, now))
             if counting.deltas != event.deltas or with_totals(counting) != with_totals(event):
                 yield "are not those of its lines that count"

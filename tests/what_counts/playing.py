@@ -32,6 +32,7 @@ from projections.verification.erasures import erase_in_log
 from tests.desks import submit
 from tests.told_clock import ToldClock
 from tests.tournaments import open_new_tournament
+from tests.what_counts import results
 from tests.what_counts.model import MONDAY, Accepted, Change, Competition, Line, Model, State, Unity
 
 _T = TypeVar("_T")
@@ -236,7 +237,12 @@ class Tournament:
             said = {name: said[name] for name in self._some([*said]) if name != "participants"}
 
         def change(state: State) -> None:
-            state.competitions[one] = msgspec.structs.replace(state.competitions[one], **said)
+            before = state.competitions[one]
+            after = state.competitions[one] = msgspec.structs.replace(before, **said)
+            is_of_score = before.winner == results.of_score(before)
+            if "result" in said and "winner" not in said and is_of_score and any(state.scorings.values()):
+                winner = results.of_score(after)  # follows the score
+                state.competitions[one] = msgspec.structs.replace(after, winner=winner)
 
         await self._do(commands.ChangeCompetition(competition_id=one, **_sent(said)), change)
 

@@ -52,6 +52,16 @@ def given(
     return {}
 
 
+def of_score(one: Competition) -> int | None:
+    """Who of two won by the score."""
+    if len(one.participants) != 2 or not isinstance(one.result, str):
+        return None
+    if one.result == "+:-":
+        return one.participants[0]
+    score = re.match(r"(\d):(\d)", one.result)
+    return None if score is None or score[1] == score[2] else one.participants[score[1] < score[2]]
+
+
 def _given(scoring: Mapping[str, Any], one: Competition, listed: Collection[int], ever: Collection[int]) -> Amounts:
     found, readings = Amounts(), _read(scoring, one)
     if not readings:
