@@ -29,6 +29,7 @@ from engine.domain.notation import DECIMALS_MAX
 from engine.domain.options import UnityOptions, as_main_unity
 from engine.domain.presentation import LANGUAGES
 from engine.domain.rescoring import GivenLines, may_rescore, rescored
+from engine.domain.scoring import worth
 from engine.domain.state import State
 from engine.domain.steps import finished
 from engine.domain.terms import (
@@ -538,6 +539,11 @@ def _declare_classification(draw: _Draw, board: Board, _next_id: _NextId) -> Com
         if draw(st.integers(0, 3))
         else Criterion(unity_id=_one_of(draw, ranking.unities), first=True)
         for _ in range(draw(st.integers(0, 4)))
+    ]
+    scored = [one for one in ranking.unities if worth(ranking.scorings, one, "win") is not None]
+    criteria += [
+        Criterion(unity_id=draw(st.sampled_from(scored)), tiebreak=draw(st.sampled_from(get_args(TiebreakCode))))
+        for _ in range(draw(st.integers(0, 2)) if scored else 0)
     ]
     return commands.DeclareClassification(ranking_id=ranking_id, criteria=tuple(criteria))
 
