@@ -62,7 +62,7 @@ TOUCH_MANY: Final = {
         "_broken _index _parts _quotients _value classified left_out lines_among parted"
     ),
     "projections/board/classified_lines.py": "_levels_among _read_off _run _sought among completed",
-    "projections/board/games.py": "of",
+    "projections/board/games.py": "of tiebreaks_of",
     "projections/board/hierarchy.py": "_tour in_steps",
     "projections/board/order.py": "replace_all sorted_in_steps",
     "projections/board/parts.py": "take_part",

@@ -48,7 +48,7 @@ from engine.domain.steps import Steps, in_order
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition
-from projections.board.games import Games, tiebreaks_of
+from projections.board.games import Games, played_by, tiebreaks_of
 from projections.board.quotients import Quotient, quotient_notation, quotient_of
 from projections.board.standing import position_after
 from projections.board.tiebreaks import Amount, Tiebreaks, notation_of_value, shown_value
@@ -77,7 +77,7 @@ class Counted:
         self._voided: Collection[CompetitionId] = board.voided
         self._ranking = ranking
         self._games = games or Games()
-        self._tiebreaks: dict[tuple[UnityId, str | None, str | None], Tiebreaks] = {}
+        self._tiebreaks: dict[tuple[UnityId, str | None, str | None, bool], Tiebreaks] = {}
 
     def sort(self, unity_id: UnityId) -> Sort:
         return self._unities[unity_id].sort
@@ -124,12 +124,13 @@ class Counted:
     def tiebreaks(self, criterion: Criterion) -> Steps[Tiebreaks]:
         """The tie-breaks with the points of a criterion, as they were when this object was created. Raises
         TooMuchWork."""
-        key = criterion.unity_id, criterion.edition, criterion.pairing
+        rated = criterion.tiebreak == "ARO"
+        key = criterion.unity_id, criterion.edition, criterion.pairing, rated
         if key not in self._tiebreaks:
             games = yield from self._games.of(self.competitions, self._ranking, self.took_place())
-            enrolled = self._ranking.participants.held()
-            ratings = {one: rating for one in enrolled if (rating := self.total(criterion.unity_id, one))}
-            self._tiebreaks[key] = tiebreaks_of(games, self._ranking, enrolled, criterion, ratings)
+            everybody = {*self._ranking.participants, *played_by(games)} if rated else ()
+            ratings = {one: self.total(criterion.unity_id, one) for one in everybody}
+            self._tiebreaks[key] = yield from tiebreaks_of(games, self._ranking, criterion, ratings)
         return self._tiebreaks[key]
 
 

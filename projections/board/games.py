@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.scoring import NotRead, ScoredAmounts, choose, read, wanted, was_played, worth
-from engine.domain.steps import Steps
+from engine.domain.steps import Steps, in_order
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence
 from projections.board.board import Competition, Ranking
 from projections.board.tiebreaks import Play, PlayKind, Rules, Tiebreaks
@@ -101,19 +101,23 @@ def _game(ranking: Ranking, competition: Competition) -> Game | None:
     return Game((day, competition.round or 0), tuple(seats), amounts) if seats else None
 
 
+def played_by(games: Iterable[Game]) -> set[CompetitorId]:
+    """All who took part in these games."""
+    return {seat.competitor_id for game in games for seat in game.seats}
+
+
 def tiebreaks_of(
-    games: Iterable[Game],
-    ranking: Ranking,
-    enrolled: Iterable[CompetitorId],
-    criterion: Criterion,
-    ratings: Mapping[CompetitorId, int],
-) -> Tiebreaks:
-    """The tie-breaks over some games, with the points in the unity of the criterion. `ratings`: the given ones."""
-    games = sorted(games, key=lambda game: game.round)
-    rounds = {key: number for number, key in enumerate(dict.fromkeys(game.round for game in games), start=1)}
-    plays: dict[CompetitorId, list[Play]] = {one: [] for one in enrolled}
+    games: Collection[Game], ranking: Ranking, criterion: Criterion, ratings: Mapping[CompetitorId, int]
+) -> Steps[Tiebreaks]:
+    """The tie-breaks over some games, with the points in the unity of the criterion. `ratings`: of all competitors, 0
+    where there is none."""
+    rounds = {key: number for number, key in enumerate(sorted({game.round for game in games}), start=1)}
+    plays: dict[CompetitorId, list[Play]] = {}
     unity_id = criterion.unity_id
-    for game in games:
+    ordered = yield from in_order(games, lambda game: game.round)
+    for number, game in enumerate(ordered, start=1):
+        if number % _STEP_KNOWN == 0:
+            yield
         for seat in game.seats:
             points = game.amounts.get((seat.competitor_id, unity_id), 0)
             play = Play(rounds[game.round], seat.kind, points, seat.opponent_id, seat.is_black)

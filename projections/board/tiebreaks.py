@@ -128,7 +128,7 @@ def scale_of(criterion: Criterion) -> int:
 
 class Tiebreaks:
     """The values of all competitors: `plays` has the rounds of each, in order; those of a Swiss tournament that are
-    missing are absences. `ratings`: all there are."""
+    missing are absences. `ratings`: of all competitors, 0 where there is none."""
 
     def __init__(
         self,
@@ -285,7 +285,7 @@ class Tiebreaks:
 
     @cached_property
     def _are_rated(self) -> bool:
-        return self._given.keys() <= self._ratings.keys()
+        return self._given.keys() <= self._ratings.keys() and all(self._ratings.values())
 
     def _average_rating(self, criterion: Criterion, competitor_id: CompetitorId) -> Broken | None:
         """The mean rating of those met over the board."""

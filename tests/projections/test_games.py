@@ -142,3 +142,13 @@ def test_values_are_shown_in_points() -> None:
             (broken,) = played.broken(player).values()
             shown = shown_value(criterion, broken) / 10**decimals
             assert shown == pytest.approx(float(theirs), abs=0.0051 if name == "AOB" else 0)
+
+
+def test_who_left_the_ranking_stays_an_opponent_with_a_rating() -> None:
+    played = Played(next(one for one in RECORDED if one["pairing"] == "swiss"))
+    played.play()
+    played.declare(["ARO", "BH"])
+    before = {player: played.broken(player) for player in range(2, len(played.one["players"]) + 1)}
+    played.do(commands.ChangeParticipants(ranking_id=RANKING, removed=(CompetitorId(1),)))
+    assert {player: played.broken(player) for player in before} == before
+    assert any(broken[1].value for broken in before.values())
