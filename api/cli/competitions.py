@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Final
 
 from cyclopts import Parameter
+from msgspec import UNSET
 
 from api.cli import printing
 from api.cli.arguments import THE_COMPETITION, Reading, option, positional, several
@@ -15,7 +16,7 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.competition_names import competition_text
 from api.interface.fields import FORM_OF_TIMES, INTEGER, FieldMisread, begin_of_time
 from api.interface.names import Names
-from engine.domain.commands import AddCompetition, ChangeCompetition
+from engine.domain.commands import AddCompetition, ChangeCompetition, RecordResult
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
 from engine.domain.steps import finished
@@ -38,7 +39,8 @@ def _result(reading: Reading, text: str) -> Result:
     """The score, or with more than two participants the performances by id. Raises Unacceptable and NotFound."""
     found = reading.view.names.competition(reading.fields["competition_id"])
     participants = reading.fields.get("participants", () if found is None else found.participants)
-    return text if len(participants) <= SCORE_PARTICIPANTS_MAX else finished(reading.names.performances(text))
+    is_score = len(participants) <= SCORE_PARTICIPANTS_MAX and not text.startswith("{")
+    return text if is_score else finished(reading.names.performances(text))
 
 
 def _time(_reading: Reading, text: str) -> datetime:
@@ -105,6 +107,18 @@ change_competition = verb(
     _WINNER,
     option("group", "group_id", int | None, about=_GROUP),
     *_MORE,
+)
+record_competition = verb(
+    RecordResult,
+    several("participants", CompetitorTexts),
+    option("group", "group_id", int | None, about=f"{_GROUP} A new competition needs it."),
+    option("started_at", about="When it starts: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.", read=_time),
+    _LOCATION,
+    _RESULT,
+    _WINNER,
+    *_MORE,
+    makes="competition_id",
+    make=lambda participants, **given: RecordResult(**given, participants=participants or UNSET),
 )
 record_result = verb(
     ChangeCompetition,

@@ -334,6 +334,14 @@ _TREE: Final = (
         """,
     ),
     Entry(
+        "competition record",
+        "competitions:record_competition",
+        """
+        Record a competition with its result in one step: the competition with this --key is changed, or else a new one
+        is added. Prints its id.
+        """,
+    ),
+    Entry(
         "competition result",
         "competitions:record_result",
         """

@@ -9,7 +9,7 @@ events, and decides with it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
 from typing import Final, get_args
@@ -25,6 +25,7 @@ from engine.domain.commands import (
     ModifyRanking,
     NextReveal,
     Previewed,
+    RecordResult,
     ReopenRanking,
     Revalue,
     ReversePoints,
@@ -36,7 +37,7 @@ from engine.domain.commands import (
 from engine.domain.counting import Known
 from engine.domain.errors import Refusal, Unacceptable
 from engine.domain.events import Event
-from engine.domain.judging import decide
+from engine.domain.judging import decide, recording
 from engine.domain.rescoring import may_rescore
 from engine.domain.terms import Sequence
 from projections.board.publication import NextRevealSearch
@@ -58,7 +59,7 @@ from projections.live.tournament import LiveTournament
 LookUp = Callable[[LivePool], Awaitable[None]]
 """Looks something up in the log. Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable, NotFound and
 Overtaken."""
-NeedsEvidence = Previewed | ChangePublication
+NeedsEvidence = Previewed | ChangePublication | RecordResult
 """The commands that may need more than the board."""
 NEEDS_EVIDENCE: Final = get_args(NeedsEvidence)
 _Rescoring = ChangeCompetition | DeclareScoring | ReopenRanking | ChangeParticipants | ModifyRanking
@@ -102,6 +103,8 @@ def evidence_of(live: LiveTournament, command: NeedsEvidence) -> Evidence | None
     match command:
         case ChangePublication():
             return PublicEnds(live, command)
+        case RecordResult():
+            return RecordedResult(live, command)
         case _:
             return evidence_of_previewed(live, command)
 
@@ -322,6 +325,45 @@ class ScoredAgain(Evidence):
         self._live.let_go(self._events)
         if self._dated is not None:
             self._dated.close()
+
+
+class RecordedResult(Evidence):
+    """What is needed if a competition has the key with which a result is recorded: as for its correction."""
+
+    alone = True
+
+    def __init__(self, live: LiveTournament, command: RecordResult) -> None:
+        super().__init__(live)
+        self._command = command
+        self._corrected: ScoredAgain | None = None
+
+    @property
+    def _correction(self) -> ScoredAgain | None:
+        """None: no competition has the key, or what is recorded will be refused."""
+        if self._corrected is None:
+            with suppress(Refusal):
+                command = recording(self._live.board, self._command)
+                if isinstance(command, ChangeCompetition):
+                    self._corrected = ScoredAgain(self._live, command)
+        return self._corrected
+
+    @property
+    def is_current(self) -> bool:
+        return self._correction is None or self._correction.is_current
+
+    async def look_up(self, live_pool: LivePool) -> None:
+        if self._correction is not None:
+            await self._correction.look_up(live_pool)
+            self.exact = self._correction.exact
+
+    def decide(self) -> tuple[Event, ...]:
+        if self._correction is not None:
+            return self._correction.decide()
+        return decide(self._live.board, self._command, Known(results=self._live.results, now=self._live.expired_by))
+
+    def close(self) -> None:
+        if self._corrected is not None:
+            self._corrected.close()
 
 
 class PointsDue(Evidence):

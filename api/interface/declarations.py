@@ -149,6 +149,10 @@ class Write(Struct, frozen=True):
         return self.render(view, self.answer, events if self.shows_all else events[0])
 
 
+class Recording(Write, frozen=True):
+    """A change whose query may name a ranking: its standings are in the answer, too."""
+
+
 class Preview(Enveloped, frozen=True, kw_only=True):
     """Shows the effect of a change: the standings before and after. Records nothing. `fields`: as those of the
     change."""

@@ -42,6 +42,7 @@ from api.interface.declarations import (
     Read,
     Recall,
     RecallContext,
+    Recording,
     Write,
     method_of,
     scope_of,
@@ -49,8 +50,11 @@ from api.interface.declarations import (
 from api.interface.fields import ITEMS, FormReader, ItemsReader, lists_of, read_query
 from api.interface.operations import ACTIONS, OPERATIONS
 from api.interface.public.view import PublicViews
-from api.interface.rendering import TaggedBody, encode
+from api.interface.rendering import LINES_AT_ONCE_MAX, TaggedBody, encode, whole
+from api.interface.resources.competitions import RANKING
 from api.interface.resources.previews import answer_preview
+from api.interface.resources.rankings import RankingQuestion
+from api.interface.resources.standings import STANDINGS, render_standings
 from api.interface.resources.stream import (
     EVENTS,
     StreamQuestion,
@@ -74,7 +78,7 @@ from engine.domain.events import Event
 from engine.domain.terms import TournamentId
 from engine.process.time_slices import in_time_slices
 from projections.answers.foreseen import Foreseen, ForeseenQuestion
-from projections.answers.lookup import ranking_of
+from projections.answers.lookup import named, ranking_of
 from projections.answers.view import ask
 from projections.answers.zones import with_days
 from projections.board.board import Board
@@ -126,6 +130,8 @@ class Handlers:
                 return self._read_handler(operation)
             case Recall():
                 return self._recall_handler(operation)
+            case Recording():
+                return self._recording_handler(operation)
             case Write():
                 return self._write_handler(operation)
             case Preview():
@@ -263,7 +269,7 @@ class Handlers:
             token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
             if tournament_id in self._desk.dockets:
                 self._desk.refuse_late(tournament_id)  # before the body is taken apart
-            if request.url.raw_query_string:
+            if request.url.raw_query_string and not isinstance(operation, Recording):
                 _refuse_query(request)
             key = _idempotency_key(headers.getall("Idempotency-Key")) if "Idempotency-Key" in headers else None
             form = form_here(request, lists) or await self._bodies.form(incoming, form_of_json, lists)
@@ -334,6 +340,28 @@ class Handlers:
             if operation.many is not None and form.get(ITEMS):
                 return await in_time_slices(ItemsReader(operation.fields).read(form, by_ids))
             return [FormReader(operation.takes).read(by_ids(form))]
+
+    def _recording_handler(self, operation: Recording) -> Handler:
+        write = self._write_handler(operation)
+
+        async def handle(incoming: IncomingRequest) -> Reply:
+            ranking_id = read_query(_query(incoming.request), (RANKING,)).get(RANKING.name)
+            if ranking_id is None:
+                return await write(incoming)
+            token, tournament_id = await self.access.looked_up(incoming, operation.scope)
+            async with self._pinned(incoming, token, tournament_id) as live:
+                await self._live_pool.make_current(live)
+                ranking = named(live.board.rankings, "ranking", RANKING.name, ranking_id)
+                if len(ranking.participants) * len(ranking.unities) > LINES_AT_ONCE_MAX:
+                    raise Unacceptable("Its standings are too long for this answer; show them in windows.")
+                reply = await write(incoming)
+                await live.nested_sets.settle()
+                shown = whole(render_standings(live, STANDINGS, RankingQuestion(ranking_id)))
+            if isinstance(reply.body, bytes):
+                reply.body = b"%b,%b" % (reply.body[:-1], shown[shown.index(b'"ranking":') :])
+            return reply
+
+        return handle
 
     async def _add_new_ids(self, operation: Write, said: list[dict[str, Any]]) -> None:
         """Adds to each of these arguments of a command the fresh ids that it needs. Raises DatabaseUnavailable."""

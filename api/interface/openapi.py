@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from api.desk.conditions import IF_MATCH_PATTERN, IF_MATCH_TAGS_MAX
 from api.http import problems
@@ -24,6 +25,7 @@ from api.interface.declarations import (
     Preview,
     Read,
     Recall,
+    Recording,
     Stream,
     Write,
     method_of,
@@ -35,6 +37,7 @@ from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS, PublicRead
 from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.rendering import Answer
+from api.interface.resources.competitions import RANKING
 from api.interface.resources.competitors import CompetitorShape
 from api.interface.resources.points import DELTA_SCHEMA, Deltas, RankingsDeltas
 from api.interface.resources.rankings import BriefRankingShape
@@ -178,8 +181,13 @@ def _answer_to_items(operation: Write) -> Any:
 
 def _body_of(name: str, answer: Answer) -> Any:
     return msgspec.defstruct(
-        name, [("status", int), ("message", str), (answer.key, answer.shape), *answer.more.items()]
+        name, [("status", int), ("message", str), (answer.key, answer.shape), *map(_more, answer.more.items())]
     )
+
+
+def _more(field: tuple[str, Any]) -> tuple[Any, ...]:
+    """A further field of an answer, as `defstruct` takes it."""
+    return (*field, UNSET) if UnsetType in get_args(field[1]) else field
 
 
 def _answer_name(operation_id: str, more: str = "") -> str:
@@ -236,6 +244,8 @@ def _described(operation: Operation, answer: str) -> Document:
             parameters.append(_IF_MATCH)
         if operation.fields:
             described["requestBody"] = _body(operation)
+        if isinstance(operation, Recording):
+            parameters.append(_of_query(RANKING))
     else:
         statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
         statuses += problems.OF_RECALLED_PREVIEWS if isinstance(operation, Recall) and operation.previews else ()

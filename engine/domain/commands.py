@@ -87,8 +87,7 @@ class AddCompetitions(CommandBase, frozen=True, kw_only=True):
     items: tuple[AddCompetition, ...]
 
 
-class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
-    makes = events.CompetitionChanged
+class _CompetitionChange(CommandBase, frozen=True, kw_only=True):
     competition_id: CompetitionId
     started_at: datetime | None | UnsetType = UNSET
     location: str | None | UnsetType = UNSET
@@ -100,6 +99,14 @@ class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
     round: int | None | UnsetType = UNSET
     round_name: str | None | UnsetType = UNSET
     key: str | None | UnsetType = UNSET
+
+
+class ChangeCompetition(_CompetitionChange, frozen=True, kw_only=True):
+    makes = events.CompetitionChanged
+
+
+class RecordResult(_CompetitionChange, frozen=True, kw_only=True):
+    """Gives a result to the competition with this key; if there is none, adds it, with its id."""
 
 
 class ExpirePoints(CommandBase, frozen=True, kw_only=True):
@@ -313,6 +320,7 @@ Command = (
     | RegisterCompetitors
     | AddCompetition
     | AddCompetitions
+    | RecordResult
     | AddPoints
     | AddPointsToRankings
     | ExpirePoints

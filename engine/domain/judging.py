@@ -113,6 +113,8 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
             added = (add_competition(state, command),)
         case commands.AddCompetitions():
             added = _add_competitions(state, command)
+        case commands.RecordResult():
+            return decide(state, recording(state, command), known)
         case commands.ExpirePoints():
             return ()  # those that are due are summed before: see `projections/live/due.py`
         case _:
@@ -369,6 +371,26 @@ def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[
         raise unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in total")])
     _refuse_same_key(command.items)
     return _each(command.items, lambda item: add_competition(state, item))
+
+
+def recording(state: State, command: commands.RecordResult) -> commands.AddCompetition | commands.ChangeCompetition:
+    """The command that it is in this state. What it says of a known competition as that is changes nothing. Raises
+    Unacceptable."""
+    said = {name: value for name, value in msgspec.structs.asdict(command).items() if value is not UNSET}
+    its_id = state.competitions.by_key(name_key(command.key)) if isinstance(command.key, str) else None
+    if its_id is None:
+        refuse_if_any([] if "group_id" in said else [Fault("group_id", "is required for a new competition")])
+        return commands.AddCompetition(**{name: value for name, value in said.items() if value is not None})
+    its = state.competitions[its_id]
+    same = {"competition_id", "key"} | {name for name, of in _AS_IT_IS.items() if said.get(name) == getattr(its, of)}
+    changed = {name: value for name, value in said.items() if name not in same}
+    return commands.ChangeCompetition(competition_id=its_id, **changed)
+
+
+_AS_IT_IS = {
+    "started_at": "date",
+    **{name: name for name in ("location", "participants", "group_id", "scale", "round", "round_name")},
+}
 
 
 def add_competition(state: State, command: commands.AddCompetition) -> events.CompetitionAdded:

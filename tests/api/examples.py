@@ -194,6 +194,13 @@ STORY: Final = (
     ),
     Step(operation_id="declareScoring", ids=_JUNIORS, body={"scorings": _SCORINGS}),
     Step(operation_id="showScoring", ids=_JUNIORS),
+    Step(
+        operation_id="recordResult",
+        about="A new competition, with the standings after it. With the same key, its result is corrected.",
+        query="ranking=$JUNIORS",
+        body={"key": "J1", "group_id": 2, "participants": ["$CLEO", "$DAN"], "result": "1-0"},
+        key="j1",
+    ),
     Step(operation_id="listResults", ids=_MATCH),
     Step(
         operation_id="previewChangeCompetition", about="If it had been a draw.", ids=_MATCH, query="result=1-1&winner="

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 from api.access.auth import Scope
 from api.http.outgoing import Later, regrouped
 from api.interface import paging
-from api.interface.declarations import Many, Operation, Preview, Read, Recall, Write
+from api.interface.declarations import Many, Operation, Preview, Read, Recall, Recording, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, OWN_KEY, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
 from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
@@ -31,8 +31,9 @@ from api.interface.rendering import (
 )
 from api.interface.resources.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
 from api.interface.resources.previews import COMPARED
+from api.interface.resources.standings import RankingShape
 from api.interface.shapes import answer_of, answered
-from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition
+from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition, RecordResult
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
 from engine.domain.times import timestamp, timestamp_or_none
@@ -294,6 +295,7 @@ _MORE: Final = (
         "key", OWN_KEY, "the organiser's own id of it, such as a match number, without a comma; no two have the same"
     ),
 )
+RANKING: Final = Field("ranking", ID, "the standings of this ranking are in the answer, too")
 _CHANGED: Final = (_STARTED_AT, _LOCATION, _PARTICIPANTS, _RESULT, _WINNER, _GROUP, *_MORE)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -363,6 +365,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=render_competition,
         fields=_CHANGED,
         example={"location": "Hall 2"},
+    ),
+    Recording(
+        "PUT",
+        "results.json",
+        "Record a competition with its result: a new one, or the one with this key",
+        operation_id="recordResult",
+        command=RecordResult,
+        answer=Answer("competition", CompetitionShape, more={"ranking": RankingShape | UnsetType}),
+        render=render_competition,
+        fields=_CHANGED,
+        new_ids={"id": "competition_id"},
+        example={"group_id": 1, "key": "M1"},
     ),
     Preview(
         "competitions/{competition_id}/preview.json",

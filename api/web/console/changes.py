@@ -231,7 +231,10 @@ async def _scoring(view: View, ids: PathIds) -> Beginning:
         given={JSON_FIELD: json.format(encode(found.scorings)).decode()},
         if_match=_tag(own_tag(found)),
         options={LIKE_FIELD.name: [Option("", "As written below"), *options]},
-        fields=(replace(LIKE_FIELD, about="the scorings of this kind of ranking, instead of those below"), *_SCORING.fields),
+        fields=(
+            replace(LIKE_FIELD, about="the scorings of this kind, instead of those below"),
+            *_SCORING.fields,
+        ),
         shown=scorings_part(found),
     )
 

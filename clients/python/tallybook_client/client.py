@@ -42,6 +42,7 @@ from tallybook_client.shapes import (
     Leaders,
     Made,
     MadeRanking,
+    MadeResult,
     MadeSeveral,
     Moment,
     NewCompetition,
@@ -220,6 +221,14 @@ class Client:
         }
         path = _path(slug, "competitions", competition_id)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def record_result(
+        self, slug: str, competition: NewCompetition, *, ranking: int | None = None, idempotency_key: str | None = None
+    ) -> MadeResult:
+        """Adds a competition with its result, or gives it to the competition with its key. `ranking`: the answer has
+        its standings."""
+        path = _path(slug, "results") + ("" if ranking is None else f"?ranking={ranking}")
+        return await self._change("PUT", path, competition, MadeResult, idempotency_key)
 
     async def list_results(self, slug: str, competition_id: int) -> tuple[RecordedResult, ...]:
         """The results that the competition had: first that with which it was added."""

@@ -663,6 +663,12 @@ class MadeSeveral(Done, frozen=True, kw_only=True):
     ids: tuple[int, ...]
 
 
+class MadeResult(Made, frozen=True, kw_only=True):
+    """`ranking`: the standings of the ranking that was named, as an answer to a change has them."""
+
+    ranking: Mapping[str, Any] | None = None
+
+
 class MadeRanking(Made, frozen=True, kw_only=True):
     """`unity_id`: its main unity."""
 

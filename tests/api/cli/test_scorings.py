@@ -70,3 +70,13 @@ async def test_a_corrected_result_is_told_in_one_sentence(tallybook: Tallybook, 
     shown = await tallybook.done("competition", "history", league, "Ajax - Brest")
     assert [text in shown for text in ("2:1", "0:0", "3:1")] == [True] * 3
     assert "correction of" in await tallybook.done("history", league, "Table")
+
+
+async def test_a_match_is_recorded_with_its_result_and_corrected_by_its_key(tallybook: Tallybook, league: str) -> None:
+    await tallybook.done("scoring", "declare", league, "Table", "football")
+    record = "competition", "record", league
+    new = await tallybook.done(*record, "Brest", "Ajax", "--group", "1", "--key", "M7", "--result", "1:0")
+    assert await points(tallybook, league) == [3, 3]
+    assert await tallybook.done(*record, "--key", "M7", "--result", "1:1", "--location", "Cork") == new
+    assert await points(tallybook, league) == [4, 1]
+    assert "group_id" in " ".join(await tallybook.refused(*record, "Brest", "Ajax", "--key", "M8"))

@@ -172,6 +172,12 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     (preview,) = await tallybook.preview_change_competition(slug, duel_id, result="1:1", winner=None)
     assert {move.total_after for move in preview.unities[0].moves if move.competitor_id == ada} == {5}
     assert await tallybook.preview_change_participants(slug, ranking, remove=[ada])
+    played = NewCompetition(1, [ben, cleo], result="1:1", key="M7")
+    recorded = await tallybook.record_result(slug, played, ranking=ranking)
+    again = await tallybook.record_result(slug, NewCompetition(1, result="0:1", key="M7"))
+    assert (recorded.id, again.ranking) == (again.id, None)
+    assert recorded.ranking is not None
+    assert recorded.ranking["id"] == ranking
     await tallybook.declare_scoring(slug, ranking, [])
     await tallybook.modify_ranking(slug, ranking, "score", [ben, ada])
     await tallybook.close_ranking(slug, ranking)
