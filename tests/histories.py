@@ -23,7 +23,7 @@ from engine.domain.commands import Command
 from engine.domain.counting import Known, LacksResults
 from engine.domain.errors import Refusal
 from engine.domain.events import Criterion, Delta, Event, Recorded, Result, Scored, Total
-from engine.domain.judging import decide
+from engine.domain.judging import decide, recording
 from engine.domain.lines import rule_of
 from engine.domain.notation import DECIMALS_MAX
 from engine.domain.options import UnityOptions, as_main_unity
@@ -430,6 +430,13 @@ def _change_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command
     )
 
 
+def _record_result(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    """The command that it is on this board."""
+    asked = _change_competition(draw, board, next_id)
+    fields = msgspec.structs.asdict(asked) | {"competition_id": next_id(), "group_id": draw(st.integers(-2, 2))}
+    return recording(board, commands.RecordResult(**fields))
+
+
 def _create_ranking(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     return commands.CreateRanking(
         ranking_id=next_id(),
@@ -665,6 +672,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_change_competitor] * 2,
     *[_add_competition] * 2,
     *[_change_competition] * 2,
+    _record_result,
     *[_create_ranking] * 2,
     *[_change_participants] * 4,
     *[_add_unity] * 3,

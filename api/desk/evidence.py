@@ -104,7 +104,7 @@ def evidence_of(live: LiveTournament, command: NeedsEvidence) -> Evidence | None
         case ChangePublication():
             return PublicEnds(live, command)
         case RecordResult():
-            return RecordedResult(live, command)
+            return ResultByKey(live, command)
         case _:
             return evidence_of_previewed(live, command)
 
@@ -327,7 +327,7 @@ class ScoredAgain(Evidence):
             self._dated.close()
 
 
-class RecordedResult(Evidence):
+class ResultByKey(Evidence):
     """What is needed if a competition has the key with which a result is recorded: as for its correction."""
 
     alone = True

@@ -51,7 +51,7 @@ from api.interface.fields import ITEMS, FormReader, ItemsReader, lists_of, read_
 from api.interface.operations import ACTIONS, OPERATIONS
 from api.interface.public.view import PublicViews
 from api.interface.rendering import LINES_AT_ONCE_MAX, TaggedBody, encode, whole
-from api.interface.resources.competitions import RANKING
+from api.interface.resources.competitions import SHOWN_RANKING
 from api.interface.resources.previews import answer_preview
 from api.interface.resources.rankings import RankingQuestion
 from api.interface.resources.standings import STANDINGS, render_standings
@@ -345,13 +345,13 @@ class Handlers:
         write = self._write_handler(operation)
 
         async def handle(incoming: IncomingRequest) -> Reply:
-            ranking_id = read_query(_query(incoming.request), (RANKING,)).get(RANKING.name)
+            ranking_id = read_query(_query(incoming.request), (SHOWN_RANKING,)).get(SHOWN_RANKING.name)
             if ranking_id is None:
                 return await write(incoming)
             token, tournament_id = await self.access.looked_up(incoming, operation.scope)
             async with self._pinned(incoming, token, tournament_id) as live:
                 await self._live_pool.make_current(live)
-                ranking = named(live.board.rankings, "ranking", RANKING.name, ranking_id)
+                ranking = named(live.board.rankings, "ranking", SHOWN_RANKING.name, ranking_id)
                 if len(ranking.participants) * len(ranking.unities) > LINES_AT_ONCE_MAX:
                     raise Unacceptable("Its standings are too long for this answer; show them in windows.")
                 reply = await write(incoming)

@@ -37,7 +37,7 @@ from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS, PublicRead
 from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.rendering import Answer
-from api.interface.resources.competitions import RANKING
+from api.interface.resources.competitions import SHOWN_RANKING
 from api.interface.resources.competitors import CompetitorShape
 from api.interface.resources.points import DELTA_SCHEMA, Deltas, RankingsDeltas
 from api.interface.resources.rankings import BriefRankingShape
@@ -165,6 +165,7 @@ _RESOURCE_BY_END: Final = {
     "events": "stream",
     "tickets": "stream",
     "test": "webhooks",
+    "results": "competitions",
 }
 
 
@@ -245,7 +246,7 @@ def _described(operation: Operation, answer: str) -> Document:
         if operation.fields:
             described["requestBody"] = _body(operation)
         if isinstance(operation, Recording):
-            parameters.append(_of_query(RANKING))
+            parameters.append(_of_query(SHOWN_RANKING))
     else:
         statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
         statuses += problems.OF_RECALLED_PREVIEWS if isinstance(operation, Recall) and operation.previews else ()

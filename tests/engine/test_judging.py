@@ -143,6 +143,10 @@ def competed(*participants: int, **facts: Any) -> Event:
     return events.CompetitionAdded(competition_id=NEW, group_id=7, participants=participants, **facts)
 
 
+def record(**said: Any) -> Command:
+    return commands.RecordResult(competition_id=NEW, **said)
+
+
 def report(competition_id: int, **said: Any) -> Command:
     return commands.ChangeCompetition(competition_id=competition_id, **said)
 
@@ -312,6 +316,10 @@ GIVEN_POINTS: Final = added((ANNA, POINTS, 3), (BEN, GOALS, -1), competition_id=
 
 
 ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
+    "a result with a key that no competition has adds one": (
+        record(group_id=7, participants=(ANNA, BEN), result="2:1", key="M7"),
+        competed(ANNA, BEN, result="2:1", key="M7"),
+    ),
     "a main unity may have times, of which the lowest is the best": (
         create(ANNA, main_unity_sort=Sort.ASC, main_unity_time="ms"),
         created(ANNA, main_unity_sort=Sort.ASC, main_unity_time="ms"),
@@ -633,6 +641,9 @@ def test_a_key_is_kept_in_one_form_of_unicode_and_its_owner_may_keep_it() -> Non
         changed(competitor_id=ANNA, key="\u00c9 7"),
     )
     assert decide(board, report(DUEL, key="E\u0301 7")) == (reported(DUEL, key="\u00c9 7"),)
+    duel = board.competitions[DUEL]
+    same = record(group_id=duel.group_id, participants=duel.participants, location="Cork", key="E\u0301 7")
+    assert decide(board, same) == (reported(DUEL, location="Cork"),)
     assert decide(board, change(competitor_id=ANNA, key=None)) == (changed(competitor_id=ANNA, key=None),)
     for command in (
         register(key="E\u0301 7"),
@@ -723,6 +734,10 @@ NO_OBJECT: Final = "must be an object of strings by competitor id if there are m
 NO_SCORE: Final = "must be a string, the score, if there are at most two participants"
 
 UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
+    "a result without a group that no competition has the key of": (
+        record(result="2:1", key="M7"),
+        [("group_id", "is required for a new competition")],
+    ),
     "a unity with 7 decimals": (measure("Score", decimals=7), [("decimals", "must be from 0 to 6")]),
     "a unity with times and decimals": (
         measure("Score", decimals=1, time="s"),

@@ -295,7 +295,7 @@ _MORE: Final = (
         "key", OWN_KEY, "the organiser's own id of it, such as a match number, without a comma; no two have the same"
     ),
 )
-RANKING: Final = Field("ranking", ID, "the standings of this ranking are in the answer, too")
+SHOWN_RANKING: Final = Field("ranking", ID, "the standings of this ranking are in the answer, too")
 _CHANGED: Final = (_STARTED_AT, _LOCATION, _PARTICIPANTS, _RESULT, _WINNER, _GROUP, *_MORE)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (

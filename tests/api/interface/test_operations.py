@@ -1249,6 +1249,8 @@ async def test_what_has_not_changed_is_304(season: Season, peers_client: Client,
         for asked in ('"another"', '"*"', tag[1:-1], "", "x", f'"{tag[1:-2]}"'):
             changed = await ask(name, season, client, {"If-None-Match": asked})
             assert (changed.status, changed.body, changed.headers["ETag"]) == (200, listing.body, tag)
+    if name == "GET rankings/kinds.json":  # which no request changes
+        return
     await ask(CHANGES[name], season, peers_client)
     changed = await ask(name, season, season.client, {"If-None-Match": tag})
     assert changed.status == 200
