@@ -245,7 +245,8 @@ class Competitions(FileKind[CompetitionLine]):
         for line in lines:
             if len(pair := frozenset(line.played.participants)) == 2:
                 self._matches.setdefault(pair, []).append(line.played)
-        for competition_id, one in board.competitions.run(1, others_max):
+        is_new = any(_COMPETITION in line.left for line in lines)
+        for competition_id, one in board.competitions.run(1, others_max if is_new else 0):
             pair = frozenset(one.participants)
             if pair in self._matches and competition_id not in own and one.voided_at is None:
                 self._others.setdefault(pair, []).append((competition_id, one))
