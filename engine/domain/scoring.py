@@ -120,7 +120,7 @@ _SCORE: Final = re.compile(rf"{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*(.*)", re.DOTALL
 _FORFEIT: Final = re.compile(r"([+-])\s*[:/]?\s*([+-])", re.ASCII)
 _BYE: Final = re.compile(r"(?:(full|half|zero)[ -](?:point )?)?bye")
 _QUANTITY: Final = re.compile(r"([0-9]{1,18}(?::[0-5][0-9]){0,2})(?:\.([0-9]{1,9}))?")
-_PLACE: Final = re.compile(r"([1-9][0-9]{0,8})\.?")
+_PLACE: Final = re.compile(r"[1-9][0-9]{0,8}")
 _SOLVED: Final = re.compile(r"(?:[A-Za-z0-9]{1,8}:)?([0-9]{1,6})(?:\+([0-9]{1,4}))?")
 _NOT_SOLVED: Final = "-"
 _MINUS: Final = "\N{MINUS SIGN}"
@@ -268,7 +268,7 @@ def _shared_amount(award: Award, place: int, sharing: int) -> int | None:
     """The amount of a place, or the mean of those that this many fill: to the nearest, halves away from zero."""
     filled = range(place, place + (sharing if award.ties == "mean" else 1))
     if isinstance(award.table, dict):
-        found = [award.table[key] for key in map(str, filled) if key in award.table]
+        found = [amount for key, amount in award.table.items() if _PLACE.fullmatch(key) and int(key) in filled]
         if not found:
             return None
         total = sum(found)
@@ -378,9 +378,9 @@ def _performed(
         c: ReadResult(status=plain) if (plain := _plain(text)) in known else ReadResult(performance=text)
         for c, text in performances.items()
     }
-    first = [c for c, (place, _) in _places(scoring, readings, ranked=True).items() if place == 1]
+    first = {c for c, (place, _) in _places(scoring, readings, ranked=True).items() if place == 1}
     if winner is None and len(first) == 1:
-        winner = first[0]
+        (winner,) = first
     if winner is None and not first:
         return readings
     return {
@@ -400,8 +400,8 @@ def _places(
     sizes: dict[CompetitorId, int] = {}
     for competitor_id, reading in readings.items():
         if reading.performance:
-            sent = _PLACE.fullmatch(reading.performance)
-            size = _quantity(reading.performance) if scoring.order != "sent" else sent and int(sent[1])
+            sent = _PLACE.fullmatch(reading.performance.removesuffix("."))
+            size = _quantity(reading.performance) if scoring.order != "sent" else sent and int(sent[0])
             if size is None:
                 raise _not_read(scoring, f"{reading.performance!r} is not a {_measure(scoring)}.")
             sizes[competitor_id] = -size if scoring.order == "high" else size
@@ -549,7 +549,7 @@ def _key_fault(value: AwardValue, key: str) -> str | None:
     """What is wrong with the key of a table, which no result would find."""
     own = _plain(key)
     if value == "place":
-        return None if _PLACE.fullmatch(key) and not key.endswith(".") else "must be a place, such as 1"
+        return None if _PLACE.fullmatch(key) else "must be a place, such as 1"
     if value != "performance":
         score = _SCORE.fullmatch(key) if value == "score" else None
         if score is not None:
