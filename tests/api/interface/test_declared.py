@@ -148,6 +148,8 @@ def values(schema: Any) -> st.SearchStrategy[Any]:
         case "boolean":
             return st.booleans()
         case "array":
+            if "prefixItems" in schema:
+                return st.tuples(*map(values, schema["prefixItems"])).map(list)
             return st.lists(values(schema["items"]), min_size=1, max_size=3)
         case "object" if "properties" in schema:
             required = {name: values(its) for name, its in schema["properties"].items() if name in schema["required"]}
