@@ -132,10 +132,15 @@ class Entrants(FileKind[EntrantLine]):
 
     def look(self, board: Board, lines: Items[EntrantLine], others_max: int) -> Steps[None]:
         wanted = {name_key(line.entrant.name) for line in lines}
+        former: dict[str, list[CompetitorId]] = {}
         for competitor_id, competitor in board.competitors.run(1, len(board.competitors)):
             if (name := name_key(competitor.name)) in wanted:
                 self._named.setdefault(name, []).append(competitor_id)
+            for name in map(name_key, competitor.former):
+                if name in wanted:
+                    former.setdefault(name, []).append(competitor_id)
             yield
+        self._named = former | self._named
 
     def resolve(self, line: EntrantLine, board: Board) -> None:
         """Finds the competitor by the key, or else by the name: one who has none yet gets the key of the file. Raises
@@ -155,8 +160,11 @@ class Entrants(FileKind[EntrantLine]):
             return
         is_now, line.id = board.competitors[known], known
         tags = tuple(dict.fromkeys((*is_now.tags, *line.tags)))
+        name = line.entrant.name.strip()
+        if line.key in (None, _key(name)):  # without an id of its own, a former name is no correction
+            name = ""
         wished: dict[str, Any] = {
-            "name": line.entrant.name.strip(),
+            "name": name,
             "tags": tags,
             "key": line.key and name_key(line.key),
         }

@@ -119,6 +119,7 @@ _LIKE: Final[dict[str, KindName]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("file", _TABLES)
 async def test_a_file_gives_the_table_of_its_rules_and_brought_again_changes_nothing(
     tallybook: Tallybook, file: str
@@ -245,6 +246,15 @@ async def test_a_competitor_whom_the_file_names_otherwise_is_said_before(tallybo
     assert offer["notes"] == ["'Archer, Ada' is named 'Archer, Adela' in the file, under the same id"]
     await bring(tallybook, renamed, slug)
     assert "Archer, Adela" in [name for name, _, _ in await table(tallybook, slug, "Lighthouse Open")]
+
+
+@pytest.mark.parametrize("file", ["league.xlsx", "league.football.json"])
+async def test_a_club_that_was_renamed_since_is_the_same_club(tallybook: Tallybook, file: str) -> None:
+    slug = await bring(tallybook, file, like="football")
+    await tallybook.done("competitor", "change", slug, "Mole Town", "--name", "Mole City")
+    before = await tallybook.json("tournament", "list")
+    await bring(tallybook, file, slug, like="football")
+    assert await tallybook.json("tournament", "list") == before
 
 
 async def test_competitors_who_are_there_by_name_get_the_ids_of_the_file(tallybook: Tallybook) -> None:
