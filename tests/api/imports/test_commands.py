@@ -425,11 +425,11 @@ async def test_killed_at_any_moment_it_continues_and_doubles_nothing(
     random, count = Random(16), 2_000
     content = some_season(random, count)
     moments = sorted(random.sample(range(1, count), 3))
-    codes = [await kill_at(owner, "PointsAdded", at, tmp_path, imported.command(content)) for at in moments]
+    codes = [await kill_at(owner, "PointsScored", at, tmp_path, imported.command(content)) for at in moments]
     assert -signal.SIGKILL in codes
     outcome = await imported.json(content)
     assert outcome["imported"] + outcome["already_imported"] == count
-    counted = await owner.fetchval("SELECT count(*) FROM tallybook.event WHERE kind = 'PointsAdded'")
+    counted = await owner.fetchval("SELECT count(*) FROM tallybook.event WHERE kind = 'PointsScored'")
     assert counted == len(await imported.listed()) == len(set(outcome["ids"])) == count
     expected = dict.fromkeys(CLUBS, 0)
     for row in content.splitlines()[1:]:
