@@ -30,7 +30,7 @@ from api.web.console.classification_page import (
 )
 from api.web.console.frame import Venue, Viewer
 from api.web.console.inputs import JSON_FIELD, LOGO_FIELD, Beginning, Filling, Option
-from api.web.console.scoring_part import scorings_part
+from api.web.console.scoring_part import results_part, scorings_part
 from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
 from engine.domain.presentation import LANGUAGES
@@ -38,6 +38,7 @@ from engine.domain.scoring import winner_by_score
 from engine.domain.state import CompetitionState
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from engine.domain.times import timestamp
+from projections.answers.competition_results import CompetitionResultsQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.view import View, ask
 
@@ -172,6 +173,7 @@ async def _result(view: View, ids: PathIds) -> Beginning:
         if_match=_tag(own_tag(found)),
         options={"winner": winners} if is_short else {},
         fields=tuple(fields),
+        shown=results_part(names, await ask(view, CompetitionResultsQuestion(ids["competition_id"]))),
         at_once=_is_new(view, found),
     )
 

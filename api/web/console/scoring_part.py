@@ -7,6 +7,9 @@ from api.interface.competition_names import competition_text
 from api.interface.scoring_text import AWARD_COLUMNS, award_rows
 from api.web.console.frame import Venue, Viewer, data_table
 from api.web.html import Child, Html, element
+from api.web.page import name_text
+from api.web.words import ENGLISH
+from projections.answers.competition_results import CompetitionResults
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking
 from projections.answers.scoring import Unscored
@@ -18,6 +21,19 @@ def scorings_part(ranking: ListedRanking) -> Html | None:
         return None
     heads = [(text.capitalize(), "name") for text in AWARD_COLUMNS]
     return data_table("What results give", heads, award_rows(ranking, ranking.scorings), stacked=True)
+
+
+def results_part(names: NamesById, found: CompetitionResults) -> Html | None:
+    """The results that a competition had, if there were several: newest first."""
+    if len(found.results) < 2:
+        return None
+    rows: list[list[Child]] = []
+    for one in reversed(found.results):
+        result = one.result if isinstance(one.result, str) else "" if one.result is None else "performances"
+        winner = "" if one.winner_id is None else name_text(names.competitor(one.winner_id).name)
+        rows.append([ENGLISH.time_element(one.recorded_at), result or "none", winner])
+    heads = [("Recorded", "name"), ("Result", "name"), ("Winner", "name")]
+    return element("section", element("h2", "Results that it had"), data_table("Results that it had", heads, rows))
 
 
 def unscored_part(viewer: Viewer, venue: Venue, names: NamesById, unscored: Iterable[Unscored]) -> Html | None:

@@ -116,6 +116,11 @@ async def criteria(client: Client, ranking_id: int) -> Values:
     return {"criteria": shown["criteria"] if is_declared(shown) else []}
 
 
+async def scorings(client: Client, ranking_id: int) -> Values:
+    shown = (await client.get(f"rankings/{ranking_id}/scoring.json")).json["scoring"]
+    return {"scorings": shown["scorings"]}
+
+
 def is_declared(shown: Any) -> bool:
     """Without a declaration, the main unity is the one criterion."""
     return len(shown["criteria"]) != 1
@@ -237,6 +242,14 @@ def changing(name: str, season: Season) -> Changing:
                 {},
                 lambda client, _: criteria(client, season.ranking_id),
             )
+        case "PUT rankings/{ranking_id}/scoring.json":
+            awards = [{"unity": season.unity_id, "from": "outcome", "table": {"win": 3, "draw": 1}}]
+            return Changing(
+                f"{season.path}/scoring.json",
+                {"scorings": st.just([{"awards": awards}]) | st.just([])},
+                {},
+                lambda client, _: scorings(client, season.ranking_id),
+            )
         case "PUT rankings/{ranking_id}/add.json":
             return Changing(
                 f"{season.path}/add.json",
@@ -268,6 +281,7 @@ INSTRUCTIONS: Final = {
     "PUT rankings/{ranking_id}/visibility.json": "whether it is hidden",
     "PUT tournament.json": "a name, which only the public is shown",
     "PUT points.json": "as add.json, for several rankings",
+    "PUT results.json": "as the POST of a new competition, or the PUT of one with this key",
     "PUT competitions/{competition_id}/strike.json": "who is to be struck",
     "PUT competitions/{competition_id}/unstrike.json": "who is to be unstruck",
     "PUT rankings/{ranking_id}/reverse.json": "which points are to be undone or redone",
