@@ -112,7 +112,7 @@ def _tiebreaks(words: Words, names: NamesById, ranking_id: RankingId, classifica
     rows = [
         element(
             "tr",
-            element("th", words("round", number=number), scope="row", class_="when"),
+            element("th", str(number), scope="row", class_="when"),
             element("td", *opponents[number], class_="name"),
             *[element("td", cells.get((number, column), ""), class_="value") for column in range(len(values))],
         )
@@ -125,7 +125,7 @@ def _tiebreaks(words: Words, names: NamesById, ranking_id: RankingId, classifica
             "thead",
             element(
                 "tr",
-                element("td", class_="when"),
+                element("th", words("round", number="").strip(), scope="col", class_="when"),
                 element("th", words("opponent"), scope="col", class_="name"),
                 *heads,
             ),

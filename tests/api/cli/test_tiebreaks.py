@@ -102,9 +102,11 @@ async def test_the_console_takes_names_of_tie_breaks_and_shows_what_they_are_mad
     assert (await visitor.fill(f"{ranking}/classification", form)).status == 303
     declared, _ = form_of(await visitor.page(f"{ranking}/classification"))
     assert (declared["criteria[1].tiebreak"], declared["criteria[1].edition"]) == ("BH/C1", "2024-08")
-    assert "BH/C1" in words(await visitor.page(ranking))
+    table = words(await visitor.page(ranking))
+    assert "points BH/C1" in table
+    assert "Ben 1.0 1.5" in table  # also where it was not needed
     explained = words(await visitor.page(f"{ranking}/competitors/{played.pair}"))
-    assert "Opponent BH/C1 Round 1 bye 1.5 Round 2 Ada 1.5 Value 1.5" in explained
+    assert "Round Opponent BH/C1 1 bye 1.5 2 Ada 1.5 Value 1.5" in explained
 
 
 async def test_the_command_line_takes_and_tells_them(tallybook: Tallybook, played: Open) -> None:
