@@ -179,6 +179,14 @@ class Handlers:
         async with self._current(incoming, token, tournament_id) as board:
             return keys.ids_of(incoming.parameters, board, repeats=repeats)
 
+    async def _asked_by_key(
+        self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId, operation: Read
+    ) -> dict[str, Any]:
+        """What a query asks that has keys in place of some ids. Raises Unreadable and Unacceptable."""
+        async with self._current(incoming, token, tournament_id) as board:
+            by_ids = keys.query_of(_query(incoming.request), operation.question, operation.fields, board)
+            return read_query(by_ids, operation.fields)
+
     def _read_handler(self, operation: Read) -> Handler:
         known, looked_up = self.access.known, self.access.looked_up
         understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few recur
@@ -195,7 +203,12 @@ class Handlers:
             token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
             arguments = understood.get(incoming.request.url.raw_query_string)
             if arguments is None:
-                arguments = understand(incoming.request)
+                try:
+                    arguments = understand(incoming.request)
+                except Unreadable:
+                    if not keys.has_keys(_query(incoming.request)):
+                        raise
+                    arguments = await self._asked_by_key(incoming, token, tournament_id, operation)
             if (ids := incoming.known_ids) is None:
                 ids = await self._ids_by_key(incoming, token, tournament_id)
             question = operation.question(**ids, **arguments)
@@ -281,7 +294,7 @@ class Handlers:
             try:
                 said = [form_reader.read(form)] if many is None else await in_time_slices(items_reader.read(form))
             except Unacceptable:
-                if not keys.has_keys(form):
+                if not keys.has_keys(form.items()):
                     raise
                 said = await self._said_by_key(incoming, token, tournament_id, operation, form)
             if new_ids:

@@ -1,18 +1,18 @@
-"""Keys of the organiser where an id is expected: `key:M17` in a path, or in a field that names competitors or
-competitions. Only requests that have some take time for them. Pure.
+"""Keys of the organiser where an id is expected: `key:M17` in a path, or in a field or parameter that names
+competitors or competitions. Only requests that have some take time for them. Pure.
 
 A key of nothing is refused. But a request with an idempotency key may repeat one that was accepted while something had
 the key. So it gets an id of nothing instead: then the log decides, as about any refusal.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
 from api.http.forms import Form
-from api.interface.fields import Field, Fields
+from api.interface.fields import Field, Fields, fields_of
 from engine.domain.errors import Fault, NotFound
 from engine.domain.faults import cited, refuse_if_any
 from engine.domain.ids import parse_id
@@ -38,8 +38,17 @@ def ids_of(parameters: Mapping[str, str], board: Board, *, repeats: bool) -> dic
     return found
 
 
-def has_keys(form: Form) -> bool:
-    return any(MARK in text for one in form.items() for text in one)
+def has_keys(said: Iterable[tuple[str, str]]) -> bool:
+    """Whether a form or a query may have keys in place of ids."""
+    return any(MARK in text for one in said for text in one)
+
+
+def query_of(
+    query: Iterable[tuple[str, str]], question: Callable[..., Any], fields: Fields, board: Board
+) -> list[tuple[str, str]]:
+    """The query with ids in place of keys. Raises Unacceptable for keys of nothing."""
+    named = fields_of(question, fields)
+    return [pair for one in query for pair in form_of(dict([one]), named, board, repeats=False).items()]
 
 
 def form_of(form: Form, fields: Fields, board: Board, *, repeats: bool) -> Form:

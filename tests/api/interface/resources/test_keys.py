@@ -78,6 +78,26 @@ async def test_fields_that_name_competitors_or_competitions_take_keys(with_keys:
     assert several.json["competitions"]["competition"][0]["participants"][0]["competitor"]["key"] == "C3"
 
 
+async def test_lists_are_filtered_by_keys(with_keys: Season) -> None:
+    client, (ada, ben, _) = with_keys.client, with_keys.ids
+    child = (await client.post("competitors.json", {"name": "Child", "parent": ben})).json["competitor"]["id"]
+    for path, key, expected in (
+        ("competitions.json?competitor={}", f"key:{quote(A7)}", ada),
+        ("competitors.json?parent={}", f"key:{ada}", ben),
+    ):
+        by_key, by_id = [await client.get(path.format(one)) for one in (key, expected)]
+        assert (by_key.status, by_key.json) == (200, by_id.json)
+    (found,) = by_key.json["competitors"]["competitor"]
+    assert found["id"] == child
+    await client.put(f"competitors/{ben}.json", {"key": ""})
+    refused = await client.get(f"competitors.json?parent=key:{ada}")
+    assert (refused.status, refused.json["errors"]) == (
+        422,
+        [{"field": "parent", "message": f"no competitor has the key '{ada}'"}],
+    )
+    assert (await client.get(f"competitors.json?page=key:{ada}")).status == 400
+
+
 async def test_points_take_keys_of_competitors_and_of_their_cause(with_keys: Season) -> None:
     client, (ada, *_) = with_keys.client, with_keys.ids
     deltas = [{"competitor_id": f"key:{A7}", "unities": [{"unity_id": with_keys.unity_id, "delta": "5"}]}]
