@@ -17,6 +17,8 @@ from api.web.page import number_text
 from api.web.words import Words
 from engine.domain.commands import (
     AddCompetition,
+    AddPoints,
+    AddUnity,
     ChangeParticipants,
     ChangePresentation,
     ChangePublication,
@@ -27,9 +29,9 @@ from engine.domain.commands import (
     EraseCompetitor,
     ReversePoints,
 )
-from engine.domain.events import Criterion
-from engine.domain.notation import DECIMALS_MAX, Notation
-from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, UnityId
+from engine.domain.events import Criterion, Delta
+from engine.domain.notation import DECIMALS_MAX, INFINITE, Notation
+from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, Sort, UnityId
 from projections.answers.zones import zone_of
 from tests.api.streams import counted
 from tests.api.web.browser import CHROMIUM
@@ -498,7 +500,8 @@ async def test_axe_finds_nothing(visit: Begin, championship: Championship, schem
 async def test_the_browser_writes_numbers_as_the_service_does(visit: Begin) -> None:
     draw = random.Random(5)
     notations = [*(Notation(decimals=one) for one in range(DECIMALS_MAX + 1)), Notation(time="s"), Notation(time="ms")]
-    sizes = [0, 1, 59, 60, 999, 3_599, 3_600, 12_345, 3_599_999, 3_600_000, 2**53 + 1]
+    notations.append(Notation(decimals=3, quotient=True))
+    sizes = [INFINITE, 0, 1, 59, 60, 999, 3_599, 3_600, 12_345, 3_599_999, 3_600_000, 2**53 + 1]
     sizes += [draw.randrange(10 ** draw.randint(1, 19)) for _ in range(40)]
     cases = [(str(sign * one), asdict(notation)) for notation in notations for one in sizes for sign in (1, -1)]
     page = await (await visit()).go()
@@ -535,12 +538,17 @@ async def test_the_browser_writes_times_as_the_service_does(
 
 
 async def test_the_browser_folds_as_the_service_does(visit: Begin, championship: Championship) -> None:
-    """At random moments of a history with free points, undone ones, large totals, ties, leavers, returners, and a
-    declared classification."""
+    """At random moments of a history with free points, undone ones, large totals, ties, leavers, returners, a unity in
+    which nobody without points has a total, and a declared classification."""
     desk, live, ranking_id = championship.service.desk, championship.live, championship.ranking_id
     draw = random.Random(17)
-    teams = list(championship.teams)
+    teams, (net,) = list(championship.teams), await desk.new_ids(1)
+    low = AddUnity(ranking_id=ranking_id, unity_id=UnityId(net), name="net", sort=Sort.ASC, absent="none")
+    await desk.submit(live, low, actor=OPERATOR)
     for number in range(120):
+        if number % 3 == 0:
+            given = Delta(championship.teams[draw.choice(teams)], UnityId(net), draw.choice([0, 1, -2]))
+            await desk.submit(live, AddPoints(ranking_id=ranking_id, deltas=(given,)), actor=OPERATOR)
         await championship.give(draw.choice(teams), draw.choice([1, 1, 2, -3, 0, 2_147_483_647, -2_147_483_647]))
         if number % 40 == 13:
             gone = (championship.teams[draw.choice(teams)],)
@@ -568,7 +576,7 @@ async def test_the_browser_folds_as_the_service_does(visit: Begin, championship:
             const criteria = passage.criteriaOf(unity);
             passage.goTo(at);
             return passage.lines(criteria).map(({ competitor, position, values }) =>
-              [passage.competitors[competitor].id, position, values.map(String)]);
+              [passage.competitors[competitor].id, position, values.map((one) => (one === null ? null : String(one)))]);
           };
         }""",
         ranking_id,
