@@ -39,7 +39,7 @@ GIVEN: Final = {
     "unity change": "{slug} Pyramid wins --sort ASC",
     "competition add": "{slug} Ben Cid",
     "competition result": "{slug} Ben~-~Cid 2:1",
-    "competition record": "{slug} Ben Cid --group 1 --key M1 --result 1:1",
+    "competition record": "{slug} Ada Ben --group 1 --key M1 --result 1:1",
     "competition history": "{slug} Ben~-~Cid",
     "competition change": "{slug} Ben~-~Cid --location Hall~2",
     "competition import": "{slug} Pyramid {competitions}",
