@@ -984,6 +984,8 @@ def copied(board: Board) -> Board:
 
 def _continues(history: list[Event], event: Event, before: Event) -> bool:
     """Whether `event` is of the request that led to `before`."""
+    if isinstance(event, events.PointsScored):
+        return True
     if isinstance(event, events.PointsAdded):
         return event.part is not None and event.part[0] > 1
     if not isinstance(event, events.PointsReversed) or event.undone is None:

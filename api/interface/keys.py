@@ -21,7 +21,7 @@ from engine.domain.terms import ID_MAX
 from projections.board.board import Board
 
 MARK: Final = "key:"
-_IN_JSON: Final = re.compile(r'("competitor_id"\s*:\s*)?"key:((?:[^"\\]|\\.)*)"(\s*:)?')
+_IN_JSON: Final = re.compile(r'("competitor_id"\s*:\s*)?"key:((?:[^"\\]|\\.)*)"(\s*:)?', re.ASCII)
 """The value of a `competitor_id`, or the name of a field."""
 
 

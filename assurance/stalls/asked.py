@@ -154,6 +154,7 @@ def writes(slug: str, scale: Scale, facts: Items[Event]) -> Iterator[Asked]:
         ("POST", "competitions.json", {"items": json.dumps(matches)}),
         ("POST", "competitions.json", {"group_id": 1, "participants": ids, "result": performances}),
         ("PUT", f"competitions/{RACE}.json", {"result": performances}),
+        ("PUT", "results.json", {"group_id": 1, "key": "R1", "participants": ids, "result": performances}),
         ("PUT", f"competitions/{RACE}.json", {"started_at": "2026-01-04T15:00:00Z"}),
         ("PUT", f"competitions/{RACE}/strike.json", {"competitors": ids}),
         ("PUT", f"competitions/{RACE}/unstrike.json", {"competitors": ids}),

@@ -126,6 +126,8 @@ async def test_nothing_is_rendered_for_a_minimal_answer(
         small = "/unities" in name or name.endswith(
             (
                 "points.json",
+                "scoring.json",
+                "results.json",
                 "classification.json",
                 "publication.json",
                 "presentation.json",
