@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from api.cli.criteria_text import criterion_notation, criterion_text
-from api.interface.competition_names import result_text
+from api.interface.competition_names import competition_text, result_text
 from api.interface.direction import isolated
 from api.web.scored_text import scored_text
 from api.web.words import Words
@@ -181,7 +181,7 @@ class ExplanationText:
         if step.cause in _OF_LIST:
             sentences.append(self._list_sentence(step))
         elif step.scored and step.competition_id is not None:
-            of = self._competition(step.competition_id)
+            of = self._competition(step.competition_id, result=False)
             told = scored_text(self._words, self._names, step.scored, written, of=of, on=step.took_place)
             total = f"{written.text(step.total_before)} → {written.text(step.total)}"
             sentences.append(f"{told}. Total {total}, {_moved(step)}.")
@@ -243,12 +243,14 @@ class ExplanationText:
             return f"because event {step.reverses}, by {by}, {_REVERSALS[step.reversal]}"
         return f"by {by}{reason}"
 
-    def _competition(self, competition_id: CompetitionId) -> str:
+    def _competition(self, competition_id: CompetitionId, *, result: bool = True) -> str:
+        """`result`: with the present one, which may not be the one that gave points."""
         competition = self._names.competition(competition_id)
         if competition is None:
             return f"competition {competition_id}"
         voided = "" if competition.voided_at is None else ", since voided"
-        return f"{result_text(self._names, competition)}, group {competition.group_id}{voided}"
+        told = result_text(self._names, competition) if result else competition_text(self._names, competition)
+        return f"{told}, group {competition.group_id}{voided}"
 
     def _overtaking(self, overtaking: Overtaking) -> str:
         who, whom = self._name(overtaking.who), self._name(overtaking.whom)

@@ -301,12 +301,18 @@ class ScoredAgain(Evidence):
             await self._events.look_up(partial(self._read, live_pool))
             self.exact = True
 
+    def _is_moved(self, event: Event) -> bool:
+        """Whether the event gives its competition another date, rather than the same again."""
+        competition = self._live.board.competitions[getattr(event, "competition_id")]  # noqa: B009 - it redates one
+        moved: bool = getattr(event, "started_at") != competition.date  # noqa: B009
+        return moved
+
     async def _read(self, live_pool: LivePool) -> tuple[Event, ...]:
         live, self._refusal = self._live, None
         await live_pool.make_current(live)
         try:
             event = decide(live.board, self._command)[0]
-            if live.expires and event.redates:
+            if live.expires and event.redates and self._is_moved(event):
                 raise Unacceptable("Where points expire and results give points, change a date in a separate request.")
             return await read_rescored(live_pool, live, event)
         except Refusal as refusal:

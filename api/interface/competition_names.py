@@ -50,11 +50,10 @@ def result_text(names: NamesById, competition: Competition, of_many: str = OF_MA
     return name + score + _where(competition)
 
 
-def competition_text(names: NamesById, competition: Competition) -> str:
-    """A competition in a line: who met, or how many and where."""
-    return (shown_name(names, competition) or OF_MANY.format(number=len(competition.participants))) + _where(
-        competition
-    )
+def competition_text(names: NamesById, competition: Competition, of_many: str = OF_MANY) -> str:
+    """A competition in a line: who met, or how many and where. `of_many`: as in `short_text`."""
+    name = shown_name(names, competition) or of_many.format(number=len(competition.participants))
+    return name + _where(competition)
 
 
 def _where(competition: Competition) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from api.interface.competition_names import result_text
+from api.interface.competition_names import competition_text, result_text
 from api.interface.direction import isolated
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
@@ -232,7 +232,7 @@ def _row(
 
 def _what(words: Words, names: NamesById, step: ExplanationStep, unity: ListedUnity) -> str:
     if step.scored and step.competition_id is not None:
-        of = _competition(words, names, step.competition_id)
+        of = _competition(words, names, step.competition_id, result=False)
         return scored_text(words, names, step.scored, unity.notation, of=of)
     cause = words(_CAUSES[step.cause])
     if step.reversal is not None and not step.reversal.takes_back:
@@ -243,13 +243,14 @@ def _what(words: Words, names: NamesById, step: ExplanationStep, unity: ListedUn
     return named if step.cause is Cause.POINTS else f"{cause}: {named}"
 
 
-def _competition(words: Words, names: NamesById, competition_id: CompetitionId) -> str:
+def _competition(words: Words, names: NamesById, competition_id: CompetitionId, *, result: bool = True) -> str:
+    """`result`: with the present one, which may not be the one that gave points."""
     competition = names.competition(competition_id)
     if competition is None:
         return words("competition_number", number=competition_id)
     return words(
         "group",
-        competition=result_text(names, competition, words("competition_of")),
+        competition=(result_text if result else competition_text)(names, competition, words("competition_of")),
         number=competition.group_id,
     )
 

@@ -184,6 +184,8 @@ def is_scored(state: State) -> bool:
 def new_scores(state: State, added: Iterable[CompetitionAdded], now: datetime | None) -> list[Event]:
     """What new competitions give in the open rankings. `now`: what was due by then has expired; None: nothing expires.
     Raises Unacceptable beyond SCORED_LINES_MAX lines."""
+    for one in added:
+        _refuse_long(state, one.participants)
     scores = [
         _Scores(rule.dating(one.competition_id, one.started_at), ranking, one.competition_id, one, None, now)
         for ranking_id, ranking in state.rankings.items()
@@ -195,6 +197,16 @@ def new_scores(state: State, added: Iterable[CompetitionAdded], now: datetime | 
     return [event for one in scores for event in one.events(None)]
 
 
+def _refuse_long(state: State, participants: Collection[CompetitorId]) -> None:
+    """Raises Unacceptable if scoring a competition takes too many steps, before the first."""
+    awards = [max([len(one.awards) for one in ranking.scorings], default=0) for ranking in state.rankings.values()]
+    if (steps := sum(awards) * len(participants)) > RESCORED_LINES_MAX:
+        raise Unacceptable(
+            f"Scoring it would take {steps:,} steps, one for each participant and award; at most "
+            f"{RESCORED_LINES_MAX:,} can be taken."
+        )
+
+
 def may_rescore(state: State, command: Command) -> bool:
     """Whether results may give other points after the command."""
     match command:
@@ -204,7 +216,12 @@ def may_rescore(state: State, command: Command) -> bool:
             return True
         case ReopenRanking() | ChangeParticipants() | ModifyRanking():
             ranking = state.rankings.get(command.ranking_id)
-            return ranking is not None and bool(ranking.scorings)
+            is_same = (
+                isinstance(command, ModifyRanking)
+                and ranking is not None
+                and (tuple(ranking.participants) == command.participants)
+            )
+            return ranking is not None and bool(ranking.scorings) and not is_same
         case _:
             return False
 
@@ -229,6 +246,7 @@ def _of_competition(
 ) -> Steps[tuple[Event, ...]]:
     competition_id, scores, closed = event.competition_id, list[_Scores](), list[str]()
     competition = _corrected(state.competitions[competition_id], event)
+    _refuse_long(state, competition.participants)
     for ranking_id, ranking in state.rankings.items():
         before = given.of(ranking_id, competition_id)
         if ranking.scorings or before is not None:

@@ -267,6 +267,8 @@ def _number(scoring: Scoring, text: str, unity: UnityState) -> int:
 def _shared_amount(award: Award, place: int, sharing: int) -> int | None:
     """The amount of a place, or the mean of those that this many fill: to the nearest, halves away from zero."""
     filled = range(place, place + (sharing if award.ties == "mean" else 1))
+    if isinstance(award.table, dict) and len(filled) == 1:
+        return award.table.get(str(place))
     if isinstance(award.table, dict):
         found = [amount for key, amount in award.table.items() if _PLACE.fullmatch(key) and int(key) in filled]
         if not found:

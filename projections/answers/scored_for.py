@@ -92,11 +92,11 @@ def scored_for(
 
 
 def _own(reading: ReadResult | None) -> str | None:
-    """A result as it reads for one participant: own score first."""
+    """A result as it reads for one participant: own score first. None: it has none, as a bye or a forfeit has."""
     if reading is None:
         return None
-    score = f"{':'.join(reading.score)} {reading.word}".strip() if reading.score else reading.word
-    return reading.performance or reading.status.upper() or score or None
+    score = f"{':'.join(reading.score)} {reading.word}".strip() if reading.score else None
+    return reading.performance or reading.status.upper() or score
 
 
 def _raw(

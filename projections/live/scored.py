@@ -40,9 +40,11 @@ async def read_rescored(live_pool: LivePool, live: LiveTournament, event: Event)
 
 def update_of_rescored(competition_id: CompetitionId | None, recorded: Recorded) -> Update[tuple[Event, ...]] | None:
     """How an event updates what `read_rescored` returned. `competition_id`: that of its event."""
-    event = recorded.event
-    if isinstance(event, Points):
+    event, its = recorded.event, getattr(recorded.event, "competition_id", None)
+    if competition_id is not None and its not in (None, competition_id):  # others matter only where results count
+        is_concerned = isinstance(event, Points) and bool(event.results or event.totals)
+    elif isinstance(event, Points):
         is_concerned = event.scores or event.structural or bool(event.results)
     else:
-        is_concerned = event.structural or (event.made_competition is not None and competition_id is None)
+        is_concerned = event.structural or "competition" in event.touches
     return unfollowed if is_concerned else None

@@ -14,6 +14,7 @@ from api.desk.case import Receipt
 from api.desk.conditions import Condition, own_tag
 from api.desk.desk import Desk
 from engine.database import nodes
+from engine.domain.awards import Award, Scoring
 from engine.domain.commands import (
     AddCompetition,
     AddPoints,
@@ -22,6 +23,7 @@ from engine.domain.commands import (
     ChangeRankingInformation,
     CloseRanking,
     Command,
+    DeclareScoring,
     ModifyRanking,
     RegisterCompetitor,
     RegisterCompetitors,
@@ -501,3 +503,23 @@ async def test_what_an_append_tells_is_not_folded_again_where_it_has_been_read_m
                 await submit(there, arena.tournament_id, gain(arena, 100))
             await asking
             assert await read_total(here, arena) == await read_total(there, arena) == 111
+
+
+async def test_a_result_corrected_before_the_first_scoring_is_declared_is_scored_as_corrected(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """Even if the scoring was computed by the result before."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        match = CompetitionId(await desk.new_id())
+        add = AddCompetition(competition_id=match, group_id=1, participants=arena.competitors, result="2:1")
+        await submit(desk, arena.tournament_id, add)
+        award = Award(unity_id=arena.unity_id, value="outcome", table={"win": 3, "draw": 1, "loss": 0})
+        declare = DeclareScoring(ranking_id=arena.ranking_id, scorings=(Scoring(awards=(award,)),))
+        correct = ChangeCompetition(competition_id=match, result="1:2")
+        async with gathered(dsn, owner, desk, arena, correct, declare) as asked:
+            pass
+        await asyncio.gather(*asked)
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            totals = live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals
+            assert [totals.get(one) for one in arena.competitors] == [0, 3]

@@ -1,9 +1,14 @@
 """Results become points: what scorings give, and what corrections change, over HTTP."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from engine.database.pool import Database
+from engine.domain.events import PointsScored, Recorded
+from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence
+from projections.live.scored import update_of_rescored
+from tests.bounds import Bounds
 from tests.projections.verified import verified
 from tests.service import Answer, Client, Season, create_ranking, deltas, listed, register, totals
 
@@ -221,3 +226,33 @@ async def test_a_winner_that_the_score_said_follows_it_and_another_one_stays(
     await league.correct(on_penalties, result="3:3 pen")
     assert (await league.table())[b] == 3
     assert not (await verified(database)).differences
+
+
+async def test_where_points_expire_a_result_may_be_sent_with_the_date_that_the_competition_has(season: Season) -> None:
+    ids = await register(season.client, "Ajax", "Bari")
+    lasting = {"main_unity_lasts": "P52W", "main_unity_expires_on": "week"}
+    league = League(season.client, ids, await create_ranking(season.client, ids, name="Rolling", **lasting))
+    await league.score()
+    for dated in ({}, {"started_at": "2026-01-04 15:00:00"}):
+        match = await league.play(*ids, "", **dated)
+        sent = {"started_at": dated.get("started_at", "")}
+        assert (await league.correct(match, result="2:1", **sent)).status == 200
+        refused = await league.correct(match, result="1:1", started_at="2026-01-05 15:00:00")
+        assert (refused.status, "separate request" in refused.json["message"]) == (422, True)
+
+
+def test_what_is_scored_again_for_one_competition_stays_when_others_get_results() -> None:
+    scored = PointsScored(ranking_id=RankingId(1), competition_id=CompetitionId(5), deltas=())
+    recorded = Recorded(Sequence(9), datetime(2026, 1, 4, tzinfo=UTC), OPERATOR, None, scored)
+    assert update_of_rescored(CompetitionId(4), recorded) is None
+    for competition_id in (CompetitionId(5), None):
+        assert update_of_rescored(competition_id, recorded) is not None
+
+
+async def test_a_result_with_too_many_steps_is_refused_before_the_first(season: Season, bounds: Bounds) -> None:
+    league = await league_of(season.client)
+    await league.score()
+    bounds(RESCORED_LINES_MAX=1)
+    form = {"group_id": 1, "participants": listed(league.ids[:2]), "result": "2:1"}
+    refused = await season.client.post("competitions.json", form)
+    assert (refused.status, "would take 2 steps" in refused.json["message"]) == (422, True)
