@@ -270,7 +270,7 @@ class ScoredAgain(Evidence):
 
     def __init__(self, live: LiveTournament, command: _Rescoring) -> None:
         super().__init__(live)
-        self._command = command
+        self.command = command
         self.alone = isinstance(command, ChangeCompetition) and command.participants is not UNSET  # it is exact
         redates = isinstance(command, ReopenRanking) or (
             isinstance(command, ChangeCompetition) and command.started_at is not UNSET
@@ -282,7 +282,7 @@ class ScoredAgain(Evidence):
 
     @property
     def _may_rescore(self) -> bool:
-        return may_rescore(self._live.board, self._command)
+        return may_rescore(self._live.board, self.command)
 
     @property
     def is_current(self) -> bool:
@@ -311,7 +311,7 @@ class ScoredAgain(Evidence):
         live, self._refusal = self._live, None
         await live_pool.make_current(live)
         try:
-            event = decide(live.board, self._command)[0]
+            event = decide(live.board, self.command)[0]
             if live.expires and event.redates and self._is_moved(event):
                 raise Unacceptable("Where points expire and results give points, change a date in a separate request.")
             return await read_rescored(live_pool, live, event)
@@ -320,7 +320,7 @@ class ScoredAgain(Evidence):
             return ()
 
     def decide(self) -> tuple[Event, ...]:
-        events = decide(self._live.board, self._command) if self._dated is None else self._dated.decide()
+        events = decide(self._live.board, self.command) if self._dated is None else self._dated.decide()
         if not self._may_rescore or self._events.value is None:
             return events
         if self._refusal is not None:
@@ -345,12 +345,15 @@ class ResultByKey(Evidence):
 
     @property
     def _correction(self) -> ScoredAgain | None:
-        """None: no competition has the key, or what is recorded will be refused."""
-        if self._corrected is None:
-            with suppress(Refusal):
-                command = recording(self._live.board, self._command)
-                if isinstance(command, ChangeCompetition):
-                    self._corrected = ScoredAgain(self._live, command)
+        """That of the competition that has the key now. None: none has, or what is recorded will be refused."""
+        command = None
+        with suppress(Refusal):
+            command = recording(self._live.board, self._command)
+        if self._corrected is not None and self._corrected.command != command:
+            self._corrected.close()
+            self._corrected = None
+        if self._corrected is None and isinstance(command, ChangeCompetition):
+            self._corrected = ScoredAgain(self._live, command)
         return self._corrected
 
     @property

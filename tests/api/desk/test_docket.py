@@ -6,6 +6,7 @@ Each of these claims was once broken without any other test noticing.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import asyncpg
 import pytest
@@ -25,6 +26,7 @@ from engine.domain.commands import (
     Command,
     DeclareScoring,
     ModifyRanking,
+    RecordResult,
     RegisterCompetitor,
     RegisterCompetitors,
     UnvoidCompetition,
@@ -523,3 +525,33 @@ async def test_a_result_corrected_before_the_first_scoring_is_declared_is_scored
         async with desk.live_pool.pinned(arena.tournament_id) as live:
             totals = live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals
             assert [totals.get(one) for one in arena.competitors] == [0, 3]
+
+
+async def test_results_recorded_at_once_for_one_key_are_judged_one_after_the_other(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+
+        async def recorded_as(key: str, **said: Any) -> RecordResult:
+            competition_id = CompetitionId(await desk.new_id())
+            return RecordResult(competition_id=competition_id, key=key, participants=arena.competitors, **said)
+
+        begun = await recorded_as("M1", group_id=1, result="0:0", location="A")
+        await submit(desk, arena.tournament_id, begun)
+        one = await recorded_as("M1", group_id=2, result="2:1", location="B")
+        two = await recorded_as("M1", group_id=1, result="1:2", location="A")
+        async with gathered(dsn, owner, desk, arena, one, two) as asked:
+            pass
+        await asyncio.gather(*asked)
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            match = live.board.competitions[begun.competition_id]
+            assert (match.group_id, match.location, match.result) == (1, "A", "1:2")
+        moved = ChangeCompetition(competition_id=begun.competition_id, key="old")
+        late = await recorded_as("M1", group_id=1, result="9:0")
+        async with gathered(dsn, owner, desk, arena, moved, late) as asked:
+            pass
+        await asyncio.gather(*asked)
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            results = {one.key: one.result for one in map(live.board.competitions.__getitem__, live.board.competitions)}
+            assert results == {"old": "1:2", "M1": "9:0"}
