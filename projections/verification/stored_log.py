@@ -114,8 +114,12 @@ _BLOCKS: Final = """
     FROM (
         SELECT
             *, answers IS NULL AS whole,
-            sum(octet_length(text)::float8) OVER (ORDER BY last_sequence ROWS UNBOUNDED PRECEDING) - octet_length(text)
-                AS bytes_before
+            coalesce(
+                sum(octet_length(text)::float8) OVER (
+                    ORDER BY last_sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                ),
+                0
+            ) AS bytes_before
         FROM (
             SELECT *
             FROM block
