@@ -228,14 +228,13 @@ class PointsAtAnotherDate(Evidence):
     """What expires, or counts again, when a competition gets another date or a ranking is reopened. Nothing does where
     points do not expire."""
 
-    def __init__(self, live: LiveTournament, command: "_Rescoring") -> None:
+    def __init__(self, live: LiveTournament, command: ChangeCompetition | ReopenRanking) -> None:
         super().__init__(live)
         self._command = command
         self._until: datetime | None = None  # what is due by then has expired
         if isinstance(command, ReopenRanking):
             self._points = live.keep(Kept(partial(update_of_reopened, command.ranking_id)))
         else:
-            assert isinstance(command, ChangeCompetition)
             self._points = live.keep(Kept(partial(update_of_redated, command.competition_id)))
 
     @property
@@ -250,7 +249,6 @@ class PointsAtAnotherDate(Evidence):
         if isinstance(command, ReopenRanking):
             await self._points.look_up(partial(read_reopened, *of, command.ranking_id, until))
         else:
-            assert isinstance(command, ChangeCompetition)
             assert command.started_at is not UNSET
             await self._points.look_up(partial(read_redated, *of, command.competition_id, command.started_at, until))
         self.exact = True
@@ -272,10 +270,11 @@ class ScoredAgain(Evidence):
         super().__init__(live)
         self.command = command
         self.alone = isinstance(command, ChangeCompetition) and command.participants is not UNSET  # it is exact
-        redates = isinstance(command, ReopenRanking) or (
+        self._dated: PointsAtAnotherDate | None = None
+        if isinstance(command, ReopenRanking) or (
             isinstance(command, ChangeCompetition) and command.started_at is not UNSET
-        )
-        self._dated = PointsAtAnotherDate(live, command) if redates else None
+        ):
+            self._dated = PointsAtAnotherDate(live, command)
         self._refusal: Refusal | None = None
         self._by: datetime | None = None  # what is due by then has expired
         self._events = live.keep(Kept(partial(update_of_rescored, getattr(command, "competition_id", None))))
@@ -301,18 +300,20 @@ class ScoredAgain(Evidence):
             await self._events.look_up(partial(self._read, live_pool))
             self.exact = True
 
-    def _is_moved(self, event: Event) -> bool:
-        """Whether the event gives its competition another date, rather than the same again."""
-        competition = self._live.board.competitions[getattr(event, "competition_id")]  # noqa: B009 - it redates one
-        moved: bool = getattr(event, "started_at") != competition.date  # noqa: B009
-        return moved
+    def _is_moved(self) -> bool:
+        """Whether an existing competition gets another date, rather than the same again."""
+        command, competitions = self.command, self._live.board.competitions
+        return isinstance(command, ChangeCompetition) and command.started_at not in (
+            UNSET,
+            competitions[command.competition_id].date,
+        )
 
     async def _read(self, live_pool: LivePool) -> tuple[Event, ...]:
         live, self._refusal = self._live, None
         await live_pool.make_current(live)
         try:
             event = decide(live.board, self.command)[0]
-            if live.expires and event.redates and self._is_moved(event):
+            if live.expires and self._is_moved():
                 raise Unacceptable("Where points expire and results give points, change a date in a separate request.")
             return await read_rescored(live_pool, live, event)
         except Refusal as refusal:

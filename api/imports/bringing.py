@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from api.desk.desk import Desk
 from api.imports.dates import DateOrder, order_of, year_first
 from api.imports.importer import Imported, Importer, asked, chunks, judged
-from api.imports.kinds import CORRECTION, FileKind, FileLine, Print
-from api.imports.played import FORM_OF_DATES
+from api.imports.kinds import CORRECTION, FileKind, FileLine, Print, changes_of
+from api.imports.played import FORM_OF_DATES, result_of
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting
 from api.imports.rows import FileRow
 from api.interface.fields import FieldMisread, begin_of_time
@@ -39,7 +39,6 @@ from engine.domain.commands import (
     UnvoidCompetition,
 )
 from engine.domain.errors import Fault, Unacceptable
-from engine.domain.events import Result
 from engine.domain.names import name_key
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps
@@ -47,7 +46,6 @@ from engine.domain.terms import (
     ID_MAX,
     NAME_CHARACTERS_MAX,
     PARTICIPANTS_MAX,
-    SCORE_PARTICIPANTS_MAX,
     ActorId,
     CompetitionId,
     CompetitorId,
@@ -168,7 +166,7 @@ class Entrants(FileKind[EntrantLine]):
             "tags": tags,
             "key": line.key and name_key(line.key),
         }
-        change = {field: value for field, value in wished.items() if value and value != getattr(is_now, field)}
+        change = changes_of(wished, is_now)
         line.correction = ChangeCompetitor(competitor_id=known, **change) if change else None
         line.left = [CORRECTION] if change else []
 
@@ -200,7 +198,7 @@ class MeetingLine(_Line):
             "started_at": self._date,
             "location": meeting.location.strip() or None,
             "participants": ids,
-            "result": _result(meeting.score.strip(), ids),
+            "result": result_of(meeting.score.strip(), ids),
             "winner_id": None if self._winner is None else CompetitorId(self._winner.id),
             "round": meeting.round,
             "round_name": meeting.round_name.strip(),
@@ -213,13 +211,6 @@ class MeetingLine(_Line):
         if step == CORRECTION and self.correction is not None:
             return self.correction
         return AddCompetition(competition_id=competition_id, key=self.key, **self.fields())
-
-
-def _result(score: str, participants: tuple[CompetitorId, ...]) -> Result | None:
-    if len(participants) <= SCORE_PARTICIPANTS_MAX:
-        return score or None
-    parts = dict(zip(participants, map(str.strip, score.split("|")), strict=False))
-    return {competitor_id: part for competitor_id, part in parts.items() if part} or None
 
 
 class Meetings(FileKind[MeetingLine]):
@@ -295,9 +286,8 @@ class Meetings(FileKind[MeetingLine]):
         if known is None:
             return
         is_now, line.id = board.competitions[known], known
-        now = {**asdict(is_now), "started_at": is_now.date, "location": is_now.location or None}
         fields = line.fields()
-        change = {field: value for field, value in fields.items() if value not in (None, "") and value != now[field]}
+        change = changes_of(fields, is_now)
         if "result" in change:
             change["winner_id"] = fields["winner_id"]
         line.correction = ChangeCompetition(competition_id=known, **change) if change else None
@@ -475,7 +465,7 @@ def _renamed(board: Board, lines: Items[EntrantLine]) -> Iterator[str]:
 async def _enrol(
     desk: Desk, live: LiveTournament, planned: _Planned, participants: list[CompetitorId], actor: ActorId
 ) -> None:
-    """Creates the ranking, or adds those who are not in it."""
+    """Creates the ranking with these participants, or adds those whom it lacks."""
     first = tuple(participants[:PARTICIPANTS_MAX])
     ranking_id = planned.ranking_id
     if planned.kind is not None:

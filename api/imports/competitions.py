@@ -22,7 +22,7 @@ import msgspec
 
 from api.desk.fingerprints import fingerprint
 from api.imports.dates import DateOrder, order_of, year_first
-from api.imports.kinds import CORRECTION, FileKind, FileLine, Print
+from api.imports.kinds import CORRECTION, FileKind, FileLine, Print, changes_of
 from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow
 from api.imports.rows import FileRows, parted, taken
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
@@ -149,24 +149,16 @@ def _same_participants(one: Competition, played: Played) -> bool:
     return {*one.participants} == {*played.participants}
 
 
+_CORRECTED: Final = ("started_at", "location", "result", "group_id", "scale", "round", "round_name", "key")
+"""The fields that a line with a key corrects."""
+
+
 def _changes(one: Competition, played: Played, zone: tzinfo) -> dict[str, Any]:
     """What the line says, and the competition lacks."""
     same_day = played.is_day and played.started_at.astimezone(zone).date() == one.started_at.astimezone(zone).date()
-    said: dict[str, tuple[Any, object]] = {
-        "started_at": (played.started_at, one.started_at),
-        "location": (played.location, one.location),
-        "result": (played.result, one.result),
-        "group_id": (played.group_id, one.group_id),
-        "scale": (played.scale, one.scale),
-        "round": (played.round, one.round),
-        "round_name": (played.round_name, one.round_name),
-        "key": (played.key, one.key),
-    }
     silent = {"started_at"} if same_day else set[str]()
     silent |= set() if played.has_group else {"group_id"}
-    changes = {
-        name: typed for name, (typed, known) in said.items() if typed not in (None, "", known) and name not in silent
-    }
+    changes = changes_of({name: getattr(played, name) for name in _CORRECTED if name not in silent}, one)
     if "result" in changes or (played.result is not None and played.winner_id != one.winner_id):
         changes |= {"result": played.result, "winner_id": played.winner_id}
     return changes

@@ -12,12 +12,12 @@ If none has it, but one competitor without a key has its name, that one gets the
 import hmac
 from collections.abc import Sequence as Items
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from api.desk.fingerprints import fingerprint
-from api.imports.kinds import CORRECT_OR_LEAVE_OUT, FileKind, FileLine, Print
+from api.imports.kinds import CORRECT_OR_LEAVE_OUT, FileKind, FileLine, Print, changes_of
 from api.imports.rows import FileRow, FileRows, only, parted, taken
 from api.interface.names import IDS_LISTED_MAX, meant, typed
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
@@ -90,14 +90,8 @@ class CompetitorLine(FileLine):
         self.id = competitor_id
         if self.left:
             self.left.remove(0)
-        said = {
-            "name": (self.name, found.name),
-            "tags": (self.tags, found.tags),
-            "color": (self.color, found.color),
-            "parent_id": (self.parent_id, found.parent_id),
-            "key": (self.key, found.key),
-        }
-        changes: dict[str, Any] = {name: typed for name, (typed, known) in said.items() if typed and typed != known}
+        said = {"name": self.name, "tags": self.tags, "color": self.color, "parent_id": self.parent_id, "key": self.key}
+        changes = changes_of(said, found)
         if changes and found.erased is None:
             command = ChangeCompetitor(competitor_id=competitor_id, **changes)
             self.correct(

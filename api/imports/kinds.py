@@ -27,6 +27,11 @@ class Print(Struct, frozen=True):
         return f"import-{self.said.hex()}"
 
 
+def changes_of(said: Mapping[str, Any], now: object) -> dict[str, Any]:
+    """The fields that a line gives and `now` has otherwise. What the line leaves empty stays."""
+    return {name: value for name, value in said.items() if value not in (None, "", ()) and value != getattr(now, name)}
+
+
 class FileLine(ABC):
     """A line of the file, with its `number` in it. `prints`: of its requests; `left`: those that are to be recorded
     still. The first one makes something, which has the `id`; 0: not drawn yet. `needs`: a line whose id is in the

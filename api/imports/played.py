@@ -141,7 +141,7 @@ class PlayedReader:
             scale=row.fields.get("scale", "").strip(),
             location=row.fields.get("location", "").strip(),
             participants=participants,
-            result=_result(score, participants),
+            result=result_of(score, participants),
             columns=tuple(columns),
         )
         return self._scored(played, faults)
@@ -226,7 +226,7 @@ def _time(text: str, zone: tzinfo, faults: list[Fault]) -> datetime:
         return datetime.min
 
 
-def _result(score: str, participants: tuple[CompetitorId, ...]) -> Result | None:
+def result_of(score: str, participants: tuple[CompetitorId, ...]) -> Result | None:
     """The score; with more than two participants, the performance of each who has one."""
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
         return score or None

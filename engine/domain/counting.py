@@ -73,7 +73,8 @@ class Caused:
         return self._by_competition.get(competition_id, {})
 
 
-_ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
+ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
+"""The time of what does not depend on it."""
 
 
 class Turned(msgspec.Struct, frozen=True):
@@ -91,7 +92,7 @@ class Turned(msgspec.Struct, frozen=True):
 
 def turned_by(rule: Rule, sequence: Sequence, points: events.PointsAdded, known: Known) -> Turned:
     """The lines of these points that count by the rule."""
-    recorded_at = _ANY_TIME if known.now is None else known.recorded_at[sequence]
+    recorded_at = ANY_TIME if known.now is None else known.recorded_at[sequence]
     return Turned(sequence, points, [*rule.lines(sequence, recorded_at, points, known.now)])
 
 
@@ -107,7 +108,7 @@ def totals_after(
             if line.is_result:
                 named[line.delta.unity_id, line.delta.competitor_id] = one.points.ranking_id
                 if starting:
-                    give_back(given_back, one.sequence, one.points, line, _ANY_TIME)
+                    give_back(given_back, one.sequence, one.points, line, ANY_TIME)
         yield
     return (yield from totals_of_named(results, named, rules, None, given_back))
 

@@ -7,7 +7,7 @@ by one PointsScored.
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
 from typing import Final
 
@@ -22,7 +22,7 @@ from engine.domain.commands import (
     ModifyRanking,
     ReopenRanking,
 )
-from engine.domain.counting import GivenBack, KnownResults, TotalOf, TotalsOfResults, totals_of_named
+from engine.domain.counting import ANY_TIME, GivenBack, KnownResults, TotalOf, TotalsOfResults, totals_of_named
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.events import (
     CompetitionAdded,
@@ -55,7 +55,6 @@ from engine.domain.terms import (
 
 _NOT_RECORDED: Final = Sequence(2**62)
 """Events that are not yet recorded have sequences from here in their order: after all others."""
-_ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class GivenLine(Struct, frozen=True, gc=False):
@@ -181,11 +180,10 @@ def is_scored(state: State) -> bool:
     return any(ranking.scorings for ranking in state.rankings.values())
 
 
-def new_scores(state: State, added: Iterable[CompetitionAdded], now: datetime | None) -> list[Event]:
+def new_scores(state: State, added: Collection[CompetitionAdded], now: datetime | None) -> list[Event]:
     """What new competitions give in the open rankings. `now`: what was due by then has expired; None: nothing expires.
     Raises Unacceptable beyond SCORED_LINES_MAX lines."""
-    for one in added:
-        _refuse_long(state, one.participants)
+    _refuse_long(state, [one.participants for one in added])
     scores = [
         _Scores(rule.dating(one.competition_id, one.started_at), ranking, one.competition_id, one, None, now)
         for ranking_id, ranking in state.rankings.items()
@@ -197,14 +195,16 @@ def new_scores(state: State, added: Iterable[CompetitionAdded], now: datetime | 
     return [event for one in scores for event in one.events(None)]
 
 
-def _refuse_long(state: State, participants: Collection[CompetitorId]) -> None:
-    """Raises Unacceptable if scoring a competition takes too many steps, before the first."""
-    awards = [max([len(one.awards) for one in ranking.scorings], default=0) for ranking in state.rankings.values()]
-    if (steps := sum(awards) * len(participants)) > RESCORED_LINES_MAX:
-        raise Unacceptable(
-            f"Scoring it would take {steps:,} steps, one for each participant and award; at most "
-            f"{RESCORED_LINES_MAX:,} can be taken."
-        )
+def _refuse_long(state: State, competitions: Iterable[Collection[CompetitorId]]) -> None:
+    """Raises Unacceptable if scoring a competition with these participants takes too many steps, before the first."""
+    scored = [ranking.scorings for ranking in state.rankings.values() if ranking.scorings]
+    awards = sum([max([len(one.awards) for one in scorings]) for scorings in scored])
+    for participants in competitions:
+        if (steps := awards * len(participants)) > RESCORED_LINES_MAX:
+            raise Unacceptable(
+                f"Scoring it would take {steps:,} steps, one for each participant and award; at most "
+                f"{RESCORED_LINES_MAX:,} can be taken."
+            )
 
 
 def may_rescore(state: State, command: Command) -> bool:
@@ -216,12 +216,9 @@ def may_rescore(state: State, command: Command) -> bool:
             return True
         case ReopenRanking() | ChangeParticipants() | ModifyRanking():
             ranking = state.rankings.get(command.ranking_id)
-            is_same = (
-                isinstance(command, ModifyRanking)
-                and ranking is not None
-                and (tuple(ranking.participants) == command.participants)
-            )
-            return ranking is not None and bool(ranking.scorings) and not is_same
+            if ranking is None or not ranking.scorings:
+                return False
+            return not isinstance(command, ModifyRanking) or tuple(ranking.participants) != command.participants
         case _:
             return False
 
@@ -246,7 +243,7 @@ def _of_competition(
 ) -> Steps[tuple[Event, ...]]:
     competition_id, scores, closed = event.competition_id, list[_Scores](), list[str]()
     competition = _corrected(state.competitions[competition_id], event)
-    _refuse_long(state, competition.participants)
+    _refuse_long(state, [competition.participants])
     for ranking_id, ranking in state.rankings.items():
         before = given.of(ranking_id, competition_id)
         if ranking.scorings or before is not None:
@@ -379,7 +376,7 @@ class _Scores:
 
     @property
     def _since(self) -> datetime:
-        return self._now or _ANY_TIME if self.before is None else self.before.since
+        return self._now or ANY_TIME if self.before is None else self.before.since
 
     def _counts(self, sequence: Sequence, line: LineName) -> bool:
         return self.rule.counts(sequence, self._since, self._competition_id, *line, self._now)

@@ -470,12 +470,14 @@ def left_out(counted: Counted, criterion: Criterion, competitor_id: CompetitorId
     """The competitions of a competitor that `best` and `drop` leave out: of equal sums, those of the last ones."""
     counting, found = list[tuple[CompetitionId, int]](), list[CompetitionId]()
     for number, given in enumerate(zip(*counted.sums(criterion.unity_id, competitor_id), strict=True)):
-        counting += [] if counted.is_voided(given[0]) else [given]
+        if not counted.is_voided(given[0]):
+            counting.append(given)
         if number % _STEP_SUMS == 0:
             yield
     kept, best_first = criterion.kept(len(counting)), counted.sort(criterion.unity_id) is Sort.DESC
     for number, (one, _) in enumerate((yield from in_order(counting, lambda given: given[1], reverse=best_first))):
-        found += [one] if number >= kept else []
+        if number >= kept:
+            found.append(one)
         if number % _STEP_SUMS == 0:
             yield
     return found

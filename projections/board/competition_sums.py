@@ -171,7 +171,7 @@ class CompetitionSums:
     def _take_points(self, recorded: Recorded, counts: WhatCounts) -> None:
         event = recorded.event
         assert isinstance(event, Points)
-        competition_id: CompetitionId | None = getattr(event, "competition_id", None)
+        competition_id = event.competition_id
         over_by = None if counts.now is None else counts.rule.by(counts.now)
         place = origin(recorded.sequence, event)
         if competition_id is not None and (

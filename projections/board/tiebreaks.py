@@ -215,20 +215,19 @@ class Tiebreaks:
     # ── Over opponents ──────────────────────────────────────────────────────────────────────────────────
 
     def _average_buchholz(self, competitor_id: CompetitorId) -> Broken | None:
-        parts = [
-            _against(play, self._buchholz(play.opponent_id))
-            for play in self._plays(competitor_id)
-            if play.kind == "played" and play.opponent_id is not None
-        ]
-        return _mean(parts)
+        return _mean(self._met_over_the_board(competitor_id, self._buchholz))
 
     def _buchholz(self, competitor_id: CompetitorId) -> int:
         return sum([part.score or 0 for part in self._scores.parts(competitor_id)])
 
     def _met_scores(self, competitor_id: CompetitorId, score: Callable[[CompetitorId], int]) -> list[Contribution]:
         """What the paired opponents have, also those of forfeits."""
-        plays = self._plays(competitor_id)
-        return [_against(play, score(play.opponent_id)) for play in plays if play.opponent_id is not None]
+        return _scored_against(self._plays(competitor_id), score)
+
+    def _met_over_the_board(
+        self, competitor_id: CompetitorId, score: Callable[[CompetitorId], int]
+    ) -> list[Contribution]:
+        return _scored_against([play for play in self._plays(competitor_id) if play.kind == "played"], score)
 
     def _sos(self, competitor_id: CompetitorId) -> int:
         return sum([part.score or 0 for part in self._met_scores(competitor_id, self._scores.total)])
@@ -249,11 +248,7 @@ class Tiebreaks:
         """The number of games that anybody could have won."""
         if self._is_swiss:
             return self._rules.rounds
-        return (
-            max(sum(play.opponent_id is not None for play in plays) for plays in self._given.values())
-            if self._given
-            else 0
-        )
+        return max((sum(play.opponent_id is not None for play in plays) for plays in self._given.values()), default=0)
 
     # ── What a competitor did ───────────────────────────────────────────────────────────────────────────
 
@@ -291,11 +286,7 @@ class Tiebreaks:
         """The mean rating of those met over the board."""
         if not self._are_rated:
             return None
-        parts = [
-            _against(play, self._ratings[play.opponent_id])
-            for play in self._plays(competitor_id)
-            if play.kind == "played" and play.opponent_id is not None
-        ]
+        parts = self._met_over_the_board(competitor_id, self._ratings.__getitem__)
         return _mean(_cut(criterion, parts), rounded=True)
 
 
@@ -392,8 +383,10 @@ def _part(
     )
 
 
-def _against(play: Play, score: int) -> Contribution:
-    return _part(play, score, score=score)
+def _scored_against(plays: Iterable[Play], score: Callable[[CompetitorId], int]) -> list[Contribution]:
+    """What the opponents of these rounds have."""
+    scores = [(play, score(play.opponent_id)) for play in plays if play.opponent_id is not None]
+    return [_part(play, its, score=its) for play, its in scores]
 
 
 def _cut(criterion: Criterion, parts: Items[Contribution]) -> list[Contribution]:

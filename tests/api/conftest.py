@@ -14,6 +14,8 @@ from engine.process.telemetry import log_to
 from tests.api.asking import Log
 from tests.api.cli.conftest import Tallybook
 from tests.api.public_boards import Board
+from tests.api.scored import League, league_of
+from tests.api.visitor import Visitor, visiting
 from tests.conftest import EMPTY, Administrator
 from tests.service import Client, Season, Service, make_token, play_season, serve, slug_of
 from tests.tournaments import open_new_tournament
@@ -137,3 +139,15 @@ async def other_owner(other_dsn: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await asyncpg.connect(other_dsn, server_settings={"search_path": "tallybook"})
     yield connection
     await connection.close()
+
+
+@pytest.fixture
+async def visitor(service: Service, season: Season) -> AsyncIterator[Visitor]:
+    """Signed in with the season's token, which may do everything."""
+    async with visiting(service, season.client.token) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+async def league(season: Season) -> League:
+    return await league_of(season.client)

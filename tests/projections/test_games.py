@@ -110,10 +110,11 @@ class Played:
     def places(self) -> list[int]:
         return [line.position for line in sorted(self.classified(), key=lambda line: line.competitor_id)]
 
-    def broken(self, competitor_id: int) -> dict[int, Broken]:
+    def broken(self, players: Iterable[int]) -> dict[int, dict[int, Broken]]:
+        """By player, then by criterion."""
         board = self.summed
         lines = finished(ClassifiedLines.in_steps(board, board.rankings[RANKING], board.sums[RANKING]))
-        return finished(lines.broken(CompetitorId(competitor_id)))
+        return {player: finished(lines.broken(CompetitorId(player))) for player in players}
 
 
 def test_a_ranking_has_the_places_that_gacrux_gives() -> None:
@@ -138,8 +139,9 @@ def test_values_are_shown_in_points() -> None:
         played.declare([name])
         criterion = played.board.rankings[RANKING].criteria[1]
         decimals = {"SB": 2, "AOB": 3, "WIN": 0, "ARO": 0}.get(criterion.tiebreak or "", 1)
+        found = played.broken(range(1, len(one["players"]) + 1))
         for player, theirs in enumerate(one["values"][name], start=1):
-            (broken,) = played.broken(player).values()
+            (broken,) = found[player].values()
             shown = shown_value(criterion, broken) / 10**decimals
             assert shown == pytest.approx(float(theirs), abs=0.0051 if name == "AOB" else 0)
 
@@ -148,7 +150,8 @@ def test_who_left_the_ranking_stays_an_opponent_with_a_rating() -> None:
     played = Played(next(one for one in RECORDED if one["pairing"] == "swiss"))
     played.play()
     played.declare(["ARO", "BH"])
-    before = {player: played.broken(player) for player in range(2, len(played.one["players"]) + 1)}
+    others = range(2, len(played.one["players"]) + 1)
+    before = played.broken(others)
     played.do(commands.ChangeParticipants(ranking_id=RANKING, removed=(CompetitorId(1),)))
-    assert {player: played.broken(player) for player in before} == before
+    assert played.broken(others) == before
     assert any(broken[1].value for broken in before.values())

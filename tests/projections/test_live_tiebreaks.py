@@ -48,6 +48,11 @@ class Evening(msgspec.Struct):
     async def do(self, command: Command) -> None:
         await submit(self.desk, self.tournament_id, command)
 
+    async def play(self) -> None:
+        """All rounds."""
+        for game in self.games:
+            await self.do(game)
+
     @asynccontextmanager
     async def view(self) -> AsyncIterator[View]:
         async with self.desk.live_pool.pinned(self.tournament_id) as live:
@@ -59,7 +64,7 @@ class Evening(msgspec.Struct):
             return await ask(view, ClassificationQuestion(ranking_id=self.ranking_id, top=100, **fields))
 
     async def replayed(self) -> list[Classified]:
-        """The classification of the log, folded anew."""
+        """The classification, computed again from the log."""
         history = await recorded(self.desk.database, self.tournament_id)
         board = Board()
         fold_events(board, *history)
@@ -82,6 +87,7 @@ def positions(table: Classification) -> dict[CompetitorId, int]:
     return {line.competitor_id: line.position for line in table.standings}
 
 
+@pytest.fixture
 async def evening(desk: Desk) -> Evening:
     """Before the first round."""
     arena = await open_arena(desk.database)
@@ -118,26 +124,23 @@ async def evening(desk: Desk) -> Evening:
     return its
 
 
-async def test_the_table_is_current_after_every_round(desk: Desk) -> None:
-    its = await evening(desk)
+async def test_the_table_is_current_after_every_round(evening: Evening) -> None:
     heads: dict[datetime, tuple[Sequence, Classification]] = {}
-    for begins in its.rounds:
-        for game in its.games:
+    for begins in evening.rounds:
+        for game in evening.games:
             if game.started_at == begins:
-                await its.do(game)
-        await its.check()
-        heads[begins] = (await head_of(desk.database, its.tournament_id)).sequence, await its.table()
+                await evening.do(game)
+        await evening.check()
+        heads[begins] = (await head_of(evening.desk.database, evening.tournament_id)).sequence, await evening.table()
     for begins, (sequence, then) in heads.items():
-        assert lines(await its.table(at_sequence=sequence)) == lines(then)
-        assert lines(await its.table(on=begins + timedelta(hours=1))) == lines(then)
+        assert lines(await evening.table(at_sequence=sequence)) == lines(then)
+        assert lines(await evening.table(on=begins + timedelta(hours=1))) == lines(then)
 
 
-async def test_corrected_voided_and_struck_games_change_the_tie_breaks_as_foreseen(desk: Desk) -> None:
-    its = await evening(desk)
-    for game in its.games:
-        await its.do(game)
-    at_first = await its.table()
-    game = next(game for game in its.games if len(game.participants) == 2 and game.result == "1:0")
+async def test_corrected_voided_and_struck_games_change_the_tie_breaks_as_foreseen(evening: Evening) -> None:
+    await evening.play()
+    at_first = await evening.table()
+    game = next(game for game in evening.games if len(game.participants) == 2 and game.result == "1:0")
     competition_id, participants = game.competition_id, game.participants
     for command in (
         commands.ChangeCompetition(competition_id=competition_id, result="-:+"),
@@ -147,31 +150,29 @@ async def test_corrected_voided_and_struck_games_change_the_tie_breaks_as_forese
         commands.StrikeCompetitors(competition_id=competition_id, competitors=participants[:1]),
         commands.UnstrikeCompetitors(competition_id=competition_id, competitors=participants[:1]),
     ):
-        before = await its.table()
+        before = await evening.table()
         foreseen: dict[CompetitorId, int | None] = {}
         if not isinstance(command, commands.ChangeCompetition):
-            async with its.view() as view:
-                decided = await its.desk.preview(view.live, command)
+            async with evening.view() as view:
+                decided = await evening.desk.preview(view.live, command)
                 (ranking,) = (await ask(view, ForeseenQuestion(decided))).rankings or []
                 foreseen = {move.competitor_id: move.position_after for move in ranking.classification or []}
-        await its.do(command)
-        await its.check()
-        after = await its.table()
+        await evening.do(command)
+        await evening.check()
+        after = await evening.table()
         assert lines(after) != lines(before)
         if foreseen:
             assert foreseen == positions(after)
-    assert lines(await its.table()) == lines(at_first)
+    assert lines(await evening.table()) == lines(at_first)
 
 
-async def test_a_tie_break_is_explained_by_what_it_is_made_of(desk: Desk) -> None:
-    its = await evening(desk)
-    for game in its.games:
-        await its.do(game)
-    table = await its.table()
+async def test_a_tie_break_is_explained_by_what_it_is_made_of(evening: Evening) -> None:
+    await evening.play()
+    table = await evening.table()
     for line in table.standings:
-        async with its.view() as view:
+        async with evening.view() as view:
             question = ExplainQuestion(
-                ranking_id=its.ranking_id, competitor_id=line.competitor_id, unity_id=its.unity_id
+                ranking_id=evening.ranking_id, competitor_id=line.competitor_id, unity_id=evening.unity_id
             )
             found: Explanation = await ask(view, question)
         assert found.classification is not None
@@ -184,44 +185,38 @@ async def test_a_tie_break_is_explained_by_what_it_is_made_of(desk: Desk) -> Non
                 assert value.value == pytest.approx(total / value.divisor, abs=0.5 if name == "AOB" else 0)
 
 
-async def test_a_change_while_lines_are_computed_does_not_show_in_them(desk: Desk) -> None:
+async def test_a_change_while_lines_are_computed_does_not_show_in_them(evening: Evening) -> None:
     """Until the lines are computed, the competitions are those of the request."""
-    its = await evening(desk)
-    for game in its.games:
-        await its.do(game)
-    at_first = await its.replayed()
-    async with its.view() as view, view.live.classifications.lines(its.ranking_id, view.know_sums) as now:
-        for game in its.games[:4]:
+    await evening.play()
+    at_first = await evening.replayed()
+    async with evening.view() as view, view.live.classifications.lines(evening.ranking_id, view.know_sums) as now:
+        for game in evening.games[:4]:
             result = "-:-" if len(game.participants) == 2 else "zero bye"
-            await its.do(commands.ChangeCompetition(competition_id=game.competition_id, result=result))
+            await evening.do(commands.ChangeCompetition(competition_id=game.competition_id, result=result))
         found = finished(now.run(0, 100))
-    assert [one.values[1:] for one in found] != [one.values[1:] for one in await its.replayed()]
+    assert [one.values[1:] for one in found] != [one.values[1:] for one in await evening.replayed()]
     assert found == at_first
-    await its.check()
+    await evening.check()
 
 
-async def test_a_game_that_turns_out_to_be_a_forfeit_changes_tie_breaks_and_no_points(desk: Desk) -> None:
-    its = await evening(desk)
-    for game in its.games:
-        await its.do(game)
-    before, head = await its.table(), await head_of(desk.database, its.tournament_id)
-    game = next(game for game in its.games if game.result == "1:0")
-    await its.do(commands.ChangeCompetition(competition_id=game.competition_id, result="+:-"))
-    assert (await head_of(desk.database, its.tournament_id)).sequence == head.sequence + 1
-    assert lines(await its.table()) != lines(before)
-    await its.check()
+async def test_a_game_that_turns_out_to_be_a_forfeit_changes_tie_breaks_and_no_points(evening: Evening) -> None:
+    await evening.play()
+    before, head = await evening.table(), await head_of(evening.desk.database, evening.tournament_id)
+    game = next(game for game in evening.games if game.result == "1:0")
+    await evening.do(commands.ChangeCompetition(competition_id=game.competition_id, result="+:-"))
+    assert (await head_of(evening.desk.database, evening.tournament_id)).sequence == head.sequence + 1
+    assert lines(await evening.table()) != lines(before)
+    await evening.check()
 
 
-async def test_of_a_corrected_result_only_the_competition_is_read_again(desk: Desk, calls: Calls) -> None:
+async def test_of_a_corrected_result_only_the_competition_is_read_again(evening: Evening, calls: Calls) -> None:
     """No events are read from the log either: what decides is on the board."""
-    its = await evening(desk)
-    for game in its.games:
-        await its.do(game)
+    await evening.play()
     read, from_log = calls(games, "read"), calls(folds, "competition_sums")
-    await its.table()
-    assert (len(read), len(from_log)) == (len(its.games), 0)
-    game = next(game for game in its.games if game.result == "1:0")
-    await its.do(commands.ChangeCompetition(competition_id=game.competition_id, result="0:1"))
-    await its.table()
-    assert [one.result for _, one in read[len(its.games) :]] == ["0:1"]
+    await evening.table()
+    assert (len(read), len(from_log)) == (len(evening.games), 0)
+    game = next(game for game in evening.games if game.result == "1:0")
+    await evening.do(commands.ChangeCompetition(competition_id=game.competition_id, result="0:1"))
+    await evening.table()
+    assert [one.result for _, one in read[len(evening.games) :]] == ["0:1"]
     assert from_log == []

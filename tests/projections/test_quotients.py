@@ -1,4 +1,4 @@
-"""Ratios and averages as criteria, beside fractions computed on their own."""
+"""Ratios and averages as criteria, compared with fractions that are computed independently."""
 
 from fractions import Fraction
 from typing import Final

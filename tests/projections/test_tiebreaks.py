@@ -1,4 +1,4 @@
-"""Tie-breaks over opponents: against two other programs, and what values are made of.
+"""Tie-breaks by opponents' results: compared with two other programs, and what their values are made of.
 
 The values of `tiebreaks.jsonl` are recorded: the first tournaments of `tiebreak_oracles.py`. `make long` asks the
 programs themselves about 400, if TALLYBOOK_TEST_ORACLES names the Python of an environment that has them.
@@ -128,7 +128,7 @@ def named(name: str) -> Criterion:
 
 
 def differing(tournament: Tournament, oracle: str) -> dict[str, list[tuple[Any, ...]]]:
-    """The values that an oracle has otherwise."""
+    """The values in which an oracle differs."""
     found: dict[str, list[tuple[Any, ...]]] = {}
     for name, expected in tournament.one.get(oracle, {}).items():
         ours = tournament.values(name)

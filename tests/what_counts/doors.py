@@ -260,7 +260,7 @@ def _standings(answer: Any) -> dict[int, Standings]:
 
 
 def _place(line: Any) -> str:
-    """As a page shows it. Who is not placed has a position all the same."""
+    """The place as a page shows it: a dash for a line that is not placed, although it has a position."""
     return str(line["position"]) if line.get("placed", True) else NONE
 
 

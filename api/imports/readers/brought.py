@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain.errors import Fault, Unreadable
+from engine.domain.notation import Notation
 
 FILE_BYTES_MAX: Final = 64 * 2**20
 """Bytes of a file that is brought."""
@@ -131,10 +132,10 @@ def decoded(text: str | bytes, kind: Any, where: str) -> Any:
         raise Unreadable("The file cannot be brought.", [Fault(where, str(error))]) from error
 
 
-def clock(milliseconds: int) -> str:
-    """A time as competitions have it: `1:02:03.4`."""
-    seconds, rest = divmod(milliseconds, 1000)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    text = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-    return f"{text}.{rest:03}".rstrip("0") if rest else text
+def whole(text: str) -> int | None:
+    """The number; None: the text is not one of at most nine digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+clock: Final = Notation(time="ms").text
+"""A time in milliseconds, as competitions have it: `1:02:03.4`."""

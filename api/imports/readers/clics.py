@@ -22,6 +22,22 @@ NONE_SOLVED: Final = "-"
 """The performance of a team without a solved problem."""
 
 
+SCORED_BY_POINTS: Final = "The contest is scored by points; only contests of solved problems are read."
+
+
+def solved(label: str, milliseconds: int, wrong: int) -> str:
+    """A solved problem as part of a performance, with the wrong tries before it: `B:120+2`."""
+    return f"{label}:{milliseconds // _MINUTE}" + (f"+{wrong}" if wrong else "")
+
+
+def penalty_minutes(milliseconds: int) -> int:
+    """The penalty of a wrong try. Raises Unreadable."""
+    minutes, rest = divmod(milliseconds, _MINUTE)
+    if rest or not 0 <= minutes <= MINUTES_PENALTY_MAX:
+        raise Unreadable("The penalty of a wrong try must be whole minutes.")
+    return minutes
+
+
 class _Event(Struct):
     type: str
     data: Any
@@ -37,7 +53,7 @@ def _solved(tries: Iterable[tuple[str, int, bool, bool]], label: Callable[[str],
         if problem not in done:
             if solves:
                 before = wrong.get(problem, 0)
-                done[problem] = f"{label(problem)}:{at // _MINUTE}" + (f"+{before}" if before else "")
+                done[problem] = solved(label(problem), at, before)
             elif penalty:
                 wrong[problem] = wrong.get(problem, 0) + 1
     return " ".join(done.values()) or NONE_SOLVED
@@ -76,13 +92,9 @@ def read_feed(content: bytes) -> Brought:
     if not contest:
         raise Unreadable("The feed has no contest.")
     if contest.get("scoreboard_type", "pass-fail") != "pass-fail":
-        raise Unreadable("The contest is scored by points; only contests of solved problems are read.")
-    penalty = contest.get("penalty_time", _MINUTES_PENALTY)  # minutes, or since 2026 a time
-    rest = 0
-    if not isinstance(penalty, int):
-        penalty, rest = divmod(_relative(penalty, "contest, penalty_time"), _MINUTE)
-    if rest or not 0 <= penalty <= MINUTES_PENALTY_MAX:
-        raise Unreadable("The penalty of a wrong try must be whole minutes.")
+        raise Unreadable(SCORED_BY_POINTS)
+    said = contest.get("penalty_time", _MINUTES_PENALTY)  # minutes, or since 2026 a time
+    penalty = penalty_minutes(said * _MINUTE if isinstance(said, int) else _relative(said, "contest, penalty_time"))
     teams = _teams(contest, things, found)
     tries = _tries(things, found)
     labels = {key: str(one.get("label") or key) for key, one in things.get("problems", {}).items()}

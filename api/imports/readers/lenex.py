@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from api.imports.readers.archives import member
-from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, clock
+from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, clock, whole
 from api.imports.readers.elements import Element, begins_with, root_of
 from engine.domain.errors import Unreadable
 
@@ -160,7 +160,7 @@ def _placed(age_group: Element, swims: dict[str, _Swim], found: Noticed) -> dict
         if result not in swims:
             found.note("places of relays and of unknown results are left out", ranking.where)
         else:
-            places[result] = int(place) if place.isascii() and place.isdecimal() and len(place) < 10 else 0
+            places[result] = whole(place) or 0
     timed = sorted(
         (place, swims[key].milliseconds) for key, place in places.items() if place and swims[key].milliseconds
     )

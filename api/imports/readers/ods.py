@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from api.imports.readers.archives import member
+from api.imports.readers.brought import whole
 from api.imports.readers.cells import COLUMNS_MAX, EMPTY, Cell, Sheet, number_text
 from api.imports.readers.elements import Element, elements
 from engine.domain.errors import Fault, Unreadable
@@ -59,8 +60,8 @@ def _cells(row: Element, month_first: set[str]) -> list[Cell]:
 
 
 def _count(element: Element, name: str) -> int:
-    text = element.attributes.get(name, "1")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
+    number = whole(element.attributes.get(name, "1"))
+    return 1 if number is None else number
 
 
 def _cell(element: Element, month_first: set[str]) -> Cell:

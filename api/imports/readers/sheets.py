@@ -16,7 +16,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.imports.readers import ods, xlsx
-from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, clock, text_of
+from api.imports.readers.brought import (
+    Brought,
+    BroughtRanking,
+    Entrant,
+    FileReader,
+    Meeting,
+    Noticed,
+    clock,
+    text_of,
+    whole,
+)
 from api.imports.readers.cells import Cell, Sheet
 from api.interface.cells import csv_rows
 from engine.domain.errors import Unreadable
@@ -161,7 +171,7 @@ def _read(sheet: Sheet) -> Brought | None:
         )
     found.refuse_if_any()
     groups = {text: n for n, text in enumerate(sorted(filter(None, set(texts_of_groups))), start=1)}
-    if all(text.isascii() and text.isdecimal() and len(text) < 10 for text in groups):
+    if all(whole(text) is not None for text in groups):
         groups = {text: int(text) for text in groups}
     numbers = [groups.get(text, 1) for text in texts_of_groups]
     placed = [replace(meeting, group=number) for meeting, number in zip(meetings, numbers, strict=True)]
@@ -193,11 +203,9 @@ def _time(cell: Cell) -> str:
 
 def _read_first(sheets: Iterable[Sheet]) -> Brought:
     """The first sheet with columns. Raises Unreadable."""
-    left_out = []
     for sheet in sheets:
         if (brought := _read(sheet)) is not None:
             return brought
-        left_out.append(sheet.name)
     raise Unreadable(
         "No row names columns: home and away, or participants and score; and perhaps date, time, round, group, place, "
         "key and winner."

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, decoded
-from api.imports.readers.clics import MINUTES_PENALTY_MAX, NONE_SOLVED
+from api.imports.readers.clics import NONE_SOLVED, SCORED_BY_POINTS, penalty_minutes, solved
 from engine.domain.errors import Unreadable
 
 _MINUTE: Final = 60_000
@@ -73,18 +73,16 @@ def read_srk(content: bytes) -> Brought:
     ranklist: _Ranklist = decoded(content, _Ranklist, "the file")
     sorter = ranklist.sorter or {}
     if sorter.get("algorithm", "ICPC") != "ICPC":
-        raise Unreadable("The contest is scored by points; only contests of solved problems are read.")
+        raise Unreadable(SCORED_BY_POINTS)
     config = sorter.get("config") if isinstance(sorter.get("config"), dict) else {}
     assert isinstance(config, dict)
     free = config.get("noPenaltyResults")
     free = free if isinstance(free, list) else _WITHOUT_PENALTY
     found, entrants, runs = Noticed(), dict[str, Entrant](), dict[str, str]()
     try:
-        penalty, rest = divmod(_milliseconds(config.get("penalty", _PENALTY)), _MINUTE)
+        penalty = penalty_minutes(_milliseconds(config.get("penalty", _PENALTY)))
     except ValueError as error:
         raise Unreadable(f"The penalty of a wrong try: {error}.") from error
-    if rest or penalty > MINUTES_PENALTY_MAX:
-        raise Unreadable("The penalty of a wrong try must be whole minutes.")
     official: list[str] = []
     for number, row in enumerate(ranklist.rows, start=1):
         name = _text(row.user.name)
@@ -97,11 +95,11 @@ def read_srk(content: bytes) -> Brought:
         official += [key] if row.user.official else []
         try:
             labels = [problem.alias or f"P{n}" for n, problem in enumerate(ranklist.problems, start=1)]
-            solved = [_solved(*pair, free) for pair in zip(labels, row.statuses, strict=False)]
+            its = [_solved(*pair, free) for pair in zip(labels, row.statuses, strict=False)]
         except ValueError as error:
             found.fault(f"row {number}", str(error))
             continue
-        runs[key] = " ".join(filter(None, solved)) or NONE_SOLVED
+        runs[key] = " ".join(filter(None, its)) or NONE_SOLVED
         if any(status.result == "?" for status in row.statuses):
             found.note("results ? count when the file has them", f"row {number}")
     found.refuse_if_any()
@@ -145,8 +143,7 @@ def _solved(label: str, status: _Status, free: list[Any]) -> str:
             time = solution.get("time") if time is None else time
             wrong = sum(one.get("result") not in free for one in status.solutions[:before])
             break
-    minute = _milliseconds(time) // _MINUTE
-    return f"{label}:{minute}" + (f"+{wrong}" if wrong else "")
+    return solved(label, _milliseconds(time), wrong)
 
 
 SRK: Final = FileReader(

@@ -153,22 +153,19 @@ def classification_page(
 
 
 def _line(number: int, unities: Items[Option], filling: Filling) -> list[Child]:
-    drop = _input(number, "drop", "Discards", filling)
-    best = _input(number, "best", "Best results", filling, inputmode="numeric")
-    tiebreak = _input(number, "tiebreak", "Tie-break", filling)
-    return [
-        number + 1,
-        joined((_select(number, "unity", "Unity", unities, filling), _fault(number, "unity", filling))),
-        joined((_select(number, "first", "Compared by", _COMPARED, filling), _fault(number, "first", filling))),
-        joined((drop, _fault(number, "drop", filling))),
-        joined((best, _fault(number, "best", filling))),
-        joined((_select(number, "among", "Compared among", _AMONG, filling), _fault(number, "among", filling))),
-        joined((_select(number, "ratio", "Divided by", unities, filling), _fault(number, "ratio", filling))),
-        joined((_select(number, "per", "Per", unities, filling), _fault(number, "per", filling))),
-        joined((tiebreak, _fault(number, "tiebreak", filling))),
-        joined((_select(number, "pairing", "Rounds", _PAIRING, filling), _fault(number, "pairing", filling))),
-        joined((_select(number, "edition", "Edition", _EDITION, filling), _fault(number, "edition", filling))),
-    ]
+    cells = {
+        "unity": _select(number, "unity", "Unity", unities, filling),
+        "first": _select(number, "first", "Compared by", _COMPARED, filling),
+        "drop": _input(number, "drop", "Discards", filling),
+        "best": _input(number, "best", "Best results", filling, inputmode="numeric"),
+        "among": _select(number, "among", "Compared among", _AMONG, filling),
+        "ratio": _select(number, "ratio", "Divided by", unities, filling),
+        "per": _select(number, "per", "Per", unities, filling),
+        "tiebreak": _input(number, "tiebreak", "Tie-break", filling),
+        "pairing": _select(number, "pairing", "Rounds", _PAIRING, filling),
+        "edition": _select(number, "edition", "Edition", _EDITION, filling),
+    }
+    return [number + 1, *[joined((cell, _fault(number, part, filling))) for part, cell in cells.items()]]
 
 
 def _input(number: int, part: str, label: str, filling: Filling, **more: str) -> Html:

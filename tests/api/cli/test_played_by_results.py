@@ -55,7 +55,7 @@ RACES = (
     ("3", "1", "2", "DSQ"),
     ("1", "2", "3", "4"),
 )
-"""Nine races of four boats: a place of each."""
+"""Nine races of four boats: the place of each boat."""
 
 
 def low_points(places: tuple[str, ...]) -> list[float]:

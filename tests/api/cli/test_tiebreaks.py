@@ -1,16 +1,15 @@
 """Tie-breaks at every door: declared, shown and explained over HTTP, on pages and on the command line."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
 
 from tests.api.cli.conftest import Tallybook
 from tests.api.leagues import lines, shown
-from tests.api.visitor import Visitor, form_of, visiting
+from tests.api.visitor import Visitor, form_of
 from tests.api.web.test_console import at, words
-from tests.service import Season, Service, create_ranking
+from tests.service import Season, create_ranking, listed
 
 _AWARD: Final = {"from": "outcome", "table": {"win": 10, "draw": 5, "loss": 0, "bye": 10}}
 
@@ -19,16 +18,12 @@ class Open:
     """Ada, Ben and Pair after two rounds, with a bye in each: Ada beat Ben, then drew with Pair."""
 
     def __init__(self, season: Season, ranking_id: int, unity_id: int) -> None:
-        self.client, self.path, self.ranking_id, self.unity_id = (
-            season.client,
-            f"rankings/{ranking_id}",
-            ranking_id,
-            unity_id,
-        )
+        self.client, self.path = season.client, f"rankings/{ranking_id}"
+        self.ranking_id, self.unity_id = ranking_id, unity_id
         self.ada, self.ben, self.pair = season.ids
 
     async def play(self, number: int, result: str, *participants: int) -> None:
-        form = {"group_id": 1, "participants": ",".join(map(str, participants)), "result": result, "round": number}
+        form = {"group_id": 1, "participants": listed(participants), "result": result, "round": number}
         assert (await self.client.post("competitions.json", form)).status == 200
 
     async def put(self, what: str, **fields: Any) -> Any:
@@ -50,12 +45,6 @@ async def played(season: Season) -> Open:
     ):
         await its.play(*game)
     return its
-
-
-@pytest.fixture
-async def visitor(service: Service, season: Season) -> AsyncIterator[Visitor]:
-    async with visiting(service, season.client.token) as visitor:
-        yield visitor
 
 
 def of(played: Open, **criterion: Any) -> dict[str, Any]:

@@ -238,7 +238,7 @@ async def test_a_change_that_must_be_exact_shares_its_block_with_nothing(dsn: st
 async def test_of_a_result_and_other_participants_from_two_processes_the_later_is_judged_by_the_earlier(
     dsn: str, first: str
 ) -> None:
-    """A winner who no longer takes part would be in the log, and no rule would have let it in."""
+    """Otherwise the log would have a winner who no longer takes part, which no rule allows."""
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
         ada, ben, *_ = arena.competitors
@@ -510,7 +510,7 @@ async def test_what_an_append_tells_is_not_folded_again_where_it_has_been_read_m
 async def test_a_result_corrected_before_the_first_scoring_is_declared_is_scored_as_corrected(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    """Even if the scoring was computed by the result before."""
+    """Even if the scoring was computed from the earlier result."""
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         match = CompetitionId(await desk.new_id())

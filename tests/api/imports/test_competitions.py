@@ -455,7 +455,7 @@ async def test_a_file_that_is_none_is_refused(imported: Import, content: str, re
     assert reason in (await imported.refused(content))[0]
 
 
-async def test_columns_that_are_no_unities_are_named_and_left_out_on_a_yes(imported: Import) -> None:
+async def test_columns_that_are_no_unities_are_named_and_left_out_on_request(imported: Import) -> None:
     content = "date;participants;referee;score;goal for;\n2024-03-01;Ajax|Brest;Ann;2:1;x;\n"
     (reason,) = await imported.refused(content)
     assert re.sub("[0-9]+", "1", reason) == (

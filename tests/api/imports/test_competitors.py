@@ -330,7 +330,7 @@ async def test_the_first_line_must_name_known_columns_once_and_name_first(import
     assert await imported.faults(f"{header}\nAnn\n" if header else "") == [("", COLUMNS)]
 
 
-async def test_columns_that_mean_nothing_are_named_and_left_out_on_a_yes(imported: Import) -> None:
+async def test_columns_that_mean_nothing_are_named_and_left_out_on_request(imported: Import) -> None:
     content = "name;born;tags;E-mail;\nAnn;2001;a;ann@x;\nBob;;;;\n"
     assert await imported.faults(content) == [
         ("", "Competitors have no 'born', 'E-mail'. Correct the first line, or leave such columns out (--leave-out).")

@@ -97,6 +97,7 @@ def test_a_kind_is_a_declaration_without_faults(name: KindName) -> None:
 @pytest.mark.parametrize("name", kinds())
 def test_the_examples_of_a_kind_count(name: KindName) -> None:
     kind = kinds()[name]
+    ranking = ranking_of(kind)
     for scoring in kind.scorings_with(ids_of(kind)):
         for text in kind.results:
             result: Result = {A: text, B: text, C: text}
@@ -104,7 +105,7 @@ def test_the_examples_of_a_kind_count(name: KindName) -> None:
             given = []
             for participants, said in [((A, B, C), result), *((pair, text) for pair in pairs)]:
                 try:
-                    given.append(wanted(scoring, Played(participants=participants, result=said), ranking_of(kind)))
+                    given.append(wanted(scoring, Played(participants=participants, result=said), ranking))
                 except NotRead:
                     continue
             assert given
@@ -219,7 +220,7 @@ def test_chess_knows_byes_and_forfeits() -> None:
     assert swiss["lost"] == {B: 2, C: 1, D: 1, E: 1, F: 1}  # a double forfeit is lost by both, and draws nothing
 
 
-def test_rugby_gives_four_points_and_leaves_bonus_points_to_the_hand() -> None:
+def test_rugby_gives_four_points_and_leaves_bonus_points_to_be_added_by_hand() -> None:
     """World Rugby: 4 points for a win, 2 for a draw; four tries, or a loss by at most seven, give 1 more."""
     pool = table("rugby", (A, B, "24:19"), (A, C, "15:15"))
     assert pool["points"] == {A: 6, B: 0, C: 2}

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import unescape
 from io import BytesIO
@@ -36,13 +36,6 @@ from tests.service import Answer, Season, Service, create_ranking, deltas, liste
 from tests.tournaments import open_new_tournament
 
 SCOPES: Final = {"read": Scope.READ, "write": Scope.WRITE, "admin": Scope.ADMIN}
-
-
-@pytest.fixture
-async def visitor(service: Service, season: Season) -> AsyncIterator[Visitor]:
-    """Signed in with the season's token, which may do everything."""
-    async with visiting(service, season.client.token) as visitor:
-        yield visitor
 
 
 def at(season: Season, below: str = "") -> str:

@@ -1,26 +1,12 @@
 """What results give, in the console: declared, corrected, and listed where it is nothing."""
 
 import json
-from collections.abc import AsyncIterator
-
-import pytest
 
 from api.web.console.change_page import LOOK
-from tests.api.interface.resources.test_scoring import League, league_of
-from tests.api.visitor import Visitor, form_of, visiting
+from tests.api.scored import League
+from tests.api.visitor import Visitor, form_of
 from tests.api.web.test_console import at, words
-from tests.service import Season, Service
-
-
-@pytest.fixture
-async def visitor(service: Service, season: Season) -> AsyncIterator[Visitor]:
-    async with visiting(service, season.client.token) as visitor:
-        yield visitor
-
-
-@pytest.fixture
-async def league(season: Season) -> League:
-    return await league_of(season.client)
+from tests.service import Season
 
 
 async def test_a_scoring_is_declared_like_a_kind_once_its_effects_were_seen(

@@ -1,4 +1,4 @@
-"""Each reader, by files of its format: what real programs and specifications put into them, and what is no lie."""
+"""Each reader, on files of its format: what real programs and specifications put into them, and what is right."""
 
 import re
 import zipfile

@@ -70,7 +70,7 @@ async def regatta(client: Client) -> Regatta:
 
 
 def expected(races: int, *, without: int = 0) -> dict[str, int]:
-    """The net points after so many races."""
+    """The net points after this many races, without the race numbered `without`."""
     sailed = {name: [one for n, one in enumerate(all_[:races], 1) if n != without] for name, all_ in RACES.items()}
     order = sorted(RACES, key=lambda name: (net(sailed[name]), sum(sailed[name])))
     return {name: net(sailed[name]) for name in order}

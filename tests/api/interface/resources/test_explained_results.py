@@ -1,10 +1,9 @@
-"""Why somebody has points of results: what for, against whom, and what was corrected, in one step and one sentence."""
+"""Why somebody has points from results: what for, against whom, and what was corrected, in one step and sentence."""
 
 import json
 from typing import Any
 
-from tests.api.interface.resources.test_scoring import League, league_of
-from tests.service import Season
+from tests.api.scored import League
 
 
 async def steps_of(league: League, competitor: int, query: str = "") -> list[dict[str, Any]]:
@@ -30,8 +29,7 @@ def told(steps: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
-async def test_a_corrected_result_is_one_step_that_says_what_it_was(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_a_corrected_result_is_one_step_that_says_what_it_was(league: League) -> None:
     a, b, c = league.ids
     await league.score()
     match = await league.play(b, a, "2:2", started_at="2026-03-09 15:00:00")
@@ -46,8 +44,7 @@ async def test_a_corrected_result_is_one_step_that_says_what_it_was(season: Seas
     assert step["took_place"].startswith("2026-03-09")
 
 
-async def test_overtakings_of_a_correction_are_those_from_before_it_to_after_it(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_overtakings_of_a_correction_are_those_from_before_it_to_after_it(league: League) -> None:
     a, b, c = league.ids
     await league.score()
     await league.play(a, b, "1:0")
@@ -59,8 +56,7 @@ async def test_overtakings_of_a_correction_are_those_from_before_it_to_after_it(
     assert (last["position_before"], last["position_after"]) == (2, 1)
 
 
-async def test_pages_of_an_explanation_do_not_split_a_correction(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_pages_of_an_explanation_do_not_split_a_correction(league: League) -> None:
     a, b, c = league.ids
     await league.score()
     match = await league.play(a, b, "2:2")
@@ -79,8 +75,7 @@ async def test_pages_of_an_explanation_do_not_split_a_correction(season: Season)
     )
 
 
-async def test_a_result_that_is_taken_back_gives_nothing_any_more(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_a_result_that_is_taken_back_gives_nothing_any_more(league: League) -> None:
     a, b, _ = league.ids
     await league.score()
     match = await league.play(a, b, "2:1")
@@ -90,8 +85,7 @@ async def test_a_result_that_is_taken_back_gives_nothing_any_more(season: Season
     assert [line["reversal"] for line in history] == [None, "correction"]
 
 
-async def test_a_place_a_status_and_an_absence_say_what_points_are_for(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_a_place_a_status_and_an_absence_say_what_points_are_for(league: League) -> None:
     a, b, c = league.ids
     statuses = {"DNF": "entries+1", "absent": 9}
     await league.score({"unity": league.points, "from": "place", "statuses": statuses}, order="low")
@@ -101,8 +95,7 @@ async def test_a_place_a_status_and_an_absence_say_what_points_are_for(season: S
     assert told(await steps_of(league, c)) == [("absent", 9, None, [], 9, 9)]
 
 
-async def test_where_nothing_is_scored_a_step_says_nothing_of_it(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_where_nothing_is_scored_a_step_says_nothing_of_it(league: League) -> None:
     a, b, _ = league.ids
     match = await league.play(a, b, "2:1")
     lines = [{"competitor_id": a, "unities": [{"unity_id": league.points, "delta": 3}]}]
@@ -111,8 +104,7 @@ async def test_where_nothing_is_scored_a_step_says_nothing_of_it(season: Season)
     assert "scored" not in (await steps_of(league, a))[-1]
 
 
-async def test_the_history_of_a_match_says_each_result_it_had(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_the_history_of_a_match_says_each_result_it_had(league: League) -> None:
     a, b, _ = league.ids
     match = await league.play(a, b, "")
     await league.correct(match, result="2:2")

@@ -3,8 +3,8 @@
 import json
 from urllib.parse import urlencode
 
-from tests.api.interface.resources.test_scoring import OUTCOMES, League, league_of
-from tests.service import Answer, Season, listed
+from tests.api.scored import OUTCOMES, League
+from tests.service import Answer, listed
 
 
 async def foreseen(league: League, path: str, **fields: object) -> Answer:
@@ -17,8 +17,7 @@ def after(answer: Answer) -> dict[int, tuple[int | None, int | None]]:
     return {one["competitor_id"]: (one["position_after"], one["total_after"]) for one in ranking["unities"][0]["moves"]}
 
 
-async def test_a_supposed_result_says_who_would_move_and_records_nothing(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_a_supposed_result_says_who_would_move_and_records_nothing(league: League) -> None:
     a, b, c = league.ids
     await league.score()
     await league.play(b, c, "1:0")
@@ -32,8 +31,7 @@ async def test_a_supposed_result_says_who_would_move_and_records_nothing(season:
     assert after(removed) == {b: (1, 3), a: (2, 0), c: (2, 0)}
 
 
-async def test_another_scoring_says_who_would_move(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_another_scoring_says_who_would_move(league: League) -> None:
     a, b, c = league.ids
     await league.play(a, b, "2:1")
     scorings = [{"awards": [{"unity": league.points, "from": "outcome", "table": OUTCOMES}]}]
@@ -42,32 +40,29 @@ async def test_another_scoring_says_who_would_move(season: Season) -> None:
     assert await league.table() == {a: 0, b: 0, c: 0}
 
 
-async def test_reopening_a_ranking_says_what_the_results_recorded_meanwhile_would_give(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_reopening_a_ranking_says_what_the_results_recorded_meanwhile_would_give(league: League) -> None:
     a, b, c = league.ids
     await league.score()
-    await season.client.put(f"{league.path}/close.json")
+    await league.client.put(f"{league.path}/close.json")
     await league.play(b, c, "1:0")
     assert after(await foreseen(league, f"{league.path}/reopen.json")) == {b: (1, 3), a: (2, 0), c: (2, 0)}
 
 
-async def test_another_list_of_competitors_says_who_would_move(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_another_list_of_competitors_says_who_would_move(league: League) -> None:
     a, b, c = league.ids
     await league.score({"unity": league.points, "from": "place", "table": [10, 6, 4], "among": "enrolled"})
     performances = json.dumps({str(a): "1", str(b): "2", str(c): "3"})
-    await season.client.post(
+    await league.client.post(
         "competitions.json", {"group_id": 1, "participants": listed([a, b, c]), "result": performances}
     )
     assert await league.table() == {a: 10, b: 6, c: 4}
     preview = after(await foreseen(league, f"{league.path}/participants.json", remove=a))
     assert preview == {b: (1, 10), c: (2, 6), a: (None, None)}
-    await season.client.put(f"{league.path}/participants.json", {"remove": a})
+    await league.client.put(f"{league.path}/participants.json", {"remove": a})
     assert await league.table() == {b: 10, c: 6}
 
 
-async def test_a_list_without_scorings_says_who_would_move_as_well(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_a_list_without_scorings_says_who_would_move_as_well(league: League) -> None:
     a, b, c = league.ids
     await league.client.put(
         f"{league.path}/add.json",

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from engine.database.pool import Database
-from tests.api.interface.resources.test_scoring import League, league_of
+from tests.api.scored import League
 from tests.projections.verified import verified
 from tests.service import Answer, Client, Season, listed
 
@@ -18,8 +18,7 @@ def shown(answer: Answer) -> dict[int, int]:
     return {line["competitor_id"]: line["total"] for line in lines}
 
 
-async def test_a_new_match_and_its_correction_by_key_answer_with_the_table(season: Season, database: Database) -> None:
-    league = await league_of(season.client)
+async def test_a_new_match_and_its_correction_by_key_answer_with_the_table(league: League, database: Database) -> None:
     a, b, c = league.ids
     await league.score()
     query = f"?ranking={league.ranking_id}"
@@ -29,37 +28,35 @@ async def test_a_new_match_and_its_correction_by_key_answer_with_the_table(seaso
     corrected = await record(league, query, participants=listed([a, b]), result="1:2", key="M7", location="Cork")
     assert (corrected.json["competition"]["id"], shown(corrected)) == (match, {b: 3, a: 0, c: 0})
     assert corrected.json["competition"]["location"] == "Cork"
-    events = (await season.client.get(f"competitions/{match}/results.json")).json["competition"]["results"]
+    events = (await league.client.get(f"competitions/{match}/results.json")).json["competition"]["results"]
     assert [one["result"] for one in events] == ["2:1", "1:2"]
     bare = await record(league, participants=listed([b, c]), result="1:0")
     assert "ranking" not in bare.json
     assert await league.table() == {b: 6, a: 0, c: 0}
-    minimal = await season.client.put(f"results.json{query}", {"key": "M7", "result": ""}, {"Prefer": "return=minimal"})
+    minimal = await league.client.put(f"results.json{query}", {"key": "M7", "result": ""}, {"Prefer": "return=minimal"})
     assert (minimal.json["id"], shown(minimal)) == (match, {b: 3, a: 0, c: 0})
     assert not (await verified(database)).differences
 
 
-async def test_what_a_known_match_cannot_have_and_a_new_one_lacks_is_refused(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_what_a_known_match_cannot_have_and_a_new_one_lacks_is_refused(season: Season, league: League) -> None:
     a, b, _ = league.ids
-    lacking = await season.client.put("results.json", {"key": "M8", "result": "1:0"})
+    lacking = await league.client.put("results.json", {"key": "M8", "result": "1:0"})
     assert (lacking.status, [one["field"] for one in lacking.json["errors"]]) == (422, ["group_id"])
     await record(league, participants=listed([a, b]), result="2:1", key="M7")
     wrong = await record(league, result="2:1", key="M7", winner=season.ids[0])
     assert [one["field"] for one in wrong.json["errors"]] == ["winner"]
     nowhere = await record(league, "?ranking=999", key="M9", participants=listed([a, b]), result="1:0")
     assert (nowhere.status, nowhere.json["errors"][0]["field"]) == (422, "ranking")
-    assert (await season.client.get("competitions.json")).json["competitions"]["competition"][-1].get("key") == "M7"
-    assert (await season.client.put("results.json?rank=1", {"group_id": 1})).status == 400
+    assert (await league.client.get("competitions.json")).json["competitions"]["competition"][-1].get("key") == "M7"
+    assert (await league.client.put("results.json?rank=1", {"group_id": 1})).status == 400
 
 
-async def test_two_that_record_the_same_key_at_once_make_one_match(season: Season, peers_client: Client) -> None:
-    league = await league_of(season.client)
+async def test_two_that_record_the_same_key_at_once_make_one_match(league: League, peers_client: Client) -> None:
     a, b, c = league.ids
     await league.score()
     fields = {"group_id": 1, "participants": listed([a, b]), "key": "M7"}
     answers = await asyncio.gather(
-        *[one.put("results.json", fields | {"result": "2:1"}) for one in (season.client, peers_client) * 3]
+        *[one.put("results.json", fields | {"result": "2:1"}) for one in (league.client, peers_client) * 3]
     )
     assert {answer.status for answer in answers} == {200}
     assert len({answer.json["competition"]["id"] for answer in answers}) == 1

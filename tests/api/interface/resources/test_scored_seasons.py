@@ -1,5 +1,5 @@
-"""Whole seasons of football by a scoring: as counted from the matches after every match day, and as they ended; and as
-before after many corrections that end where they began."""
+"""Whole seasons of football by a scoring: as counted from the matches after every match day, and as they ended; and
+unchanged after many corrections that end where they began."""
 
 import csv
 import json
@@ -89,7 +89,7 @@ async def test_a_scored_season_is_a_count_of_its_matches_and_survives_correction
             played.append(match)
         days.append(day)
         counted, found = recounted(played), await league.standing()
-        # Who has not played yet has 0 everywhere, and stands where 0 does.
+        # A team that has not played yet has 0 in every unity, and is ranked accordingly.
         assert {named: total for named, (_, total) in found.items() if named in counted} == {
             named: total for named, (_, total) in counted.items()
         }

@@ -2,54 +2,19 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Any, Final
 
 from engine.database.pool import Database
 from engine.domain.events import PointsScored, Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence
+from engine.log import heads, registry, tails
 from projections.live.scored import update_of_rescored
+from tests.api.scored import OUTCOMES, League
 from tests.bounds import Bounds
 from tests.projections.verified import verified
-from tests.service import Answer, Client, Season, create_ranking, deltas, listed, register, totals
-
-OUTCOMES: Final = {"win": 3, "draw": 1, "loss": 0}
+from tests.service import Season, create_ranking, deltas, listed, register
 
 
-class League:
-    """A ranking of three teams, with points, wins and goals by results."""
-
-    def __init__(self, client: Client, ids: list[int], ranking: Any) -> None:
-        self.client, self.ids, self.ranking_id = client, ids, ranking["id"]
-        self.path = f"rankings/{self.ranking_id}"
-        self.points = ranking["unities"][0]["id"]
-
-    async def score(self, *awards: dict[str, Any], **options: Any) -> Answer:
-        usual = ({"unity": self.points, "from": "outcome", "table": OUTCOMES},)
-        scorings = [{"awards": awards or usual} | options] if awards != (None,) else []
-        answer = await self.client.put(f"{self.path}/scoring.json", {"scorings": json.dumps(scorings)})
-        assert answer.status == 200, answer.body
-        return answer
-
-    async def play(self, a: int, b: int, result: str, **fields: object) -> int:
-        form = {"group_id": 1, "participants": listed([a, b]), "result": result} | fields
-        answer = await self.client.post("competitions.json", form)
-        assert answer.status == 200, answer.body
-        return int(answer.json["competition"]["id"])
-
-    async def correct(self, match: int, **fields: object) -> Answer:
-        return await self.client.put(f"competitions/{match}.json", fields)
-
-    async def table(self, query: str = "") -> dict[int, int]:
-        return totals(await self.client.get(f"{self.path}/standings.json{query}"))
-
-
-async def league_of(client: Client) -> League:
-    ids = await register(client, "Ajax", "Bari", "Celtic")
-    return League(client, ids, await create_ranking(client, ids, name="League"))
-
-
-async def test_a_result_gives_points_and_its_correction_changes_them(season: Season, database: Database) -> None:
-    league = await league_of(season.client)
+async def test_a_result_gives_points_and_its_correction_changes_them(league: League, database: Database) -> None:
     a, b, c = league.ids
     await league.score()
     match = await league.play(a, b, "2:1")
@@ -65,94 +30,91 @@ async def test_a_result_gives_points_and_its_correction_changes_them(season: Sea
 
 
 async def test_a_result_corrected_while_its_competition_is_voided_or_struck_counts_when_it_counts_again(
-    season: Season, database: Database
+    league: League, database: Database
 ) -> None:
-    league = await league_of(season.client)
     a, b, c = league.ids
     await league.score()
     match = await league.play(a, b, "2:1")
-    await season.client.put(f"competitions/{match}/void.json")
+    await league.client.put(f"competitions/{match}/void.json")
     assert await league.table() == {a: 0, b: 0, c: 0}
     await league.correct(match, result="1:2")
     assert await league.table() == {a: 0, b: 0, c: 0}
-    await season.client.put(f"competitions/{match}/unvoid.json")
+    await league.client.put(f"competitions/{match}/unvoid.json")
     assert await league.table() == {a: 0, b: 3, c: 0}
-    await season.client.put(f"competitions/{match}/strike.json", {"competitors": b})
+    await league.client.put(f"competitions/{match}/strike.json", {"competitors": b})
     await league.correct(match, result="1:1")
     assert await league.table() == {a: 1, b: 0, c: 0}
-    await season.client.put(f"competitions/{match}/unstrike.json", {"competitors": b})
+    await league.client.put(f"competitions/{match}/unstrike.json", {"competitors": b})
     assert await league.table() == {a: 1, b: 1, c: 0}
     assert not (await verified(database)).differences
 
 
 async def test_a_closed_ranking_keeps_its_points_and_is_scored_when_it_is_reopened(
-    season: Season, database: Database
+    league: League, database: Database
 ) -> None:
-    league = await league_of(season.client)
     a, b, c = league.ids
     await league.score()
     match = await league.play(a, b, "2:1")
-    await season.client.put(f"{league.path}/close.json")
+    await league.client.put(f"{league.path}/close.json")
     refused = await league.correct(match, result="1:2")
     assert refused.status == 409
     assert str(league.ranking_id) in refused.json["message"]
     await league.play(b, c, "1:0")
     assert await league.table() == {a: 3, b: 0, c: 0}
-    listed_ones = (await season.client.get(f"{league.path}/scoring.json")).json["scoring"]["unscored"]
+    listed_ones = (await league.client.get(f"{league.path}/scoring.json")).json["scoring"]["unscored"]
     assert len(listed_ones) == 1
-    await season.client.put(f"{league.path}/reopen.json")
+    await league.client.put(f"{league.path}/reopen.json")
     assert await league.table() == {a: 3, b: 3, c: 0}
     assert not (await verified(database)).differences
 
 
 async def test_a_declared_scoring_scores_earlier_results_and_its_removal_takes_the_points_back(
-    season: Season, database: Database
+    league: League, database: Database
 ) -> None:
-    league = await league_of(season.client)
     a, b, c = league.ids
     match = await league.play(a, b, "2:1")
-    await season.client.put(
+    await league.client.put(
         f"{league.path}/add.json", {"participants_delta": deltas((a, league.points, 2)), "competition_id": match}
     )
     await league.play(b, c, "abandoned")
     await league.score()
     assert await league.table() == {a: 5, b: 0, c: 0}
-    (unscored,) = (await season.client.get(f"{league.path}/scoring.json")).json["scoring"]["unscored"]
+    (unscored,) = (await league.client.get(f"{league.path}/scoring.json")).json["scoring"]["unscored"]
     assert "Forms that count" in unscored["why"]
     await league.score({"unity": league.points, "from": "for", "factor": 1})
     assert await league.table() == {a: 4, b: 1, c: 0}
-    await season.client.put(f"{league.path}/scoring.json", {"scorings": "[]"})
+    await league.client.put(f"{league.path}/scoring.json", {"scorings": "[]"})
     assert await league.table() == {a: 2, b: 0, c: 0}
     assert not (await verified(database)).differences
 
 
-async def test_a_correction_counts_when_its_match_was_first_recorded(season: Season, database: Database) -> None:
-    league = await league_of(season.client)
+async def test_a_correction_counts_when_its_match_was_first_recorded(league: League, database: Database) -> None:
     a, b, c = league.ids
     await league.score()
     match = await league.play(a, b, "2:1")
-    first = (await season.client.get(f"{league.path}/standings.json")).headers["Date"]
-    assert first
     await league.play(b, c, "1:0")
     await league.correct(match, result="1:2")
     assert await league.table() == {a: 0, b: 6, c: 0}
+    async with database.connection() as connection:
+        tournament_id = await registry.tournament_named(connection, league.client.tournament)
+        events = (await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=1_000)).events
+    scored = [(one, one.event.since) for one in events if isinstance(one.event, PointsScored)]
+    assert [since for _, since in scored] == [None, None, scored[0][0].recorded_at]
     assert not (await verified(database)).differences
 
 
-async def test_points_of_a_scoring_are_not_undone_alone(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_points_of_a_scoring_are_not_undone_alone(league: League) -> None:
     a, b, _ = league.ids
     await league.score()
     await league.play(a, b, "2:1")
-    history = (await season.client.get(f"{league.path}/history.json")).json["history"]
+    history = (await league.client.get(f"{league.path}/history.json")).json["history"]
     sequence = history[-1]["sequence"]
-    refused = await season.client.put(f"{league.path}/reverse.json", {"sequence": sequence})
+    refused = await league.client.put(f"{league.path}/reverse.json", {"sequence": sequence})
     assert refused.status == 409
     assert "correct that result" in refused.json["message"]
 
 
-async def test_several_competitions_at_once_give_the_points_of_each_and_are_answered_once(season: Season) -> None:
-    league = await league_of(season.client)
+async def test_several_competitions_at_once_give_the_points_of_each_and_are_answered_once(league: League) -> None:
     a, b, c = league.ids
     await league.score()
     items = [
@@ -162,28 +124,27 @@ async def test_several_competitions_at_once_give_the_points_of_each_and_are_answ
     for minimal in ({}, {"Prefer": "return=minimal"}):
         body = json.dumps({"items": items}).encode()
         headers = {"Content-Type": "application/json"} | minimal
-        answered = (await season.client.post("competitions.json", body, headers)).json
+        answered = (await league.client.post("competitions.json", body, headers)).json
         assert len(answered["ids"] if minimal else answered["competitions"]["competition"]) == 2
     assert await league.table() == {a: 6, b: 2, c: 2}
 
 
 async def test_points_of_a_scoring_follow_other_participants_and_those_by_hand_stay(
-    season: Season, database: Database
+    league: League, database: Database
 ) -> None:
-    """Those by hand and strikes are about who they name, whoever takes part."""
-    league = await league_of(season.client)
+    """Points added by hand and strikes stay with those they name, whoever takes part."""
     a, b, c = league.ids
     await league.score()
     match = await league.play(a, b, "2:1", winner=a)
     by_hand = {"participants_delta": deltas((a, league.points, 5)), "competition_id": match}
-    assert (await season.client.put(f"{league.path}/add.json", by_hand)).status == 200
-    await season.client.put(f"competitions/{match}/strike.json", {"competitors": b})
+    assert (await league.client.put(f"{league.path}/add.json", by_hand)).status == 200
+    await league.client.put(f"competitions/{match}/strike.json", {"competitors": b})
     assert await league.table() == {a: 8, b: 0, c: 0}
     assert (await league.correct(match, participants=listed([c, b]))).status == 422  # the winner
     changed = await league.correct(match, participants=listed([c, b]), winner=c)
     assert changed.json["competition"]["struck"] == [b]
     assert await league.table() == {a: 5, b: 0, c: 3}
-    await season.client.put(f"competitions/{match}/unstrike.json", {"competitors": b})
+    await league.client.put(f"competitions/{match}/unstrike.json", {"competitors": b})
     assert (await league.correct(match, participants=listed([b, a]), winner=b)).status == 200
     assert await league.table() == {a: 5, b: 3, c: 0}
     assert (await league.correct(match, participants=listed([a, b]), winner=a)).status == 200
@@ -191,13 +152,12 @@ async def test_points_of_a_scoring_follow_other_participants_and_those_by_hand_s
     assert not (await verified(database)).differences
 
 
-async def test_a_scale_and_a_group_choose_the_scoring_whenever_they_change(season: Season, database: Database) -> None:
-    league = await league_of(season.client)
+async def test_a_scale_and_a_group_choose_the_scoring_whenever_they_change(league: League, database: Database) -> None:
     a, b, c = league.ids
     once = {"unity": league.points, "from": "outcome", "table": OUTCOMES}
     twice = once | {"table": {"win": 6, "draw": 2, "loss": 0}}
     plans = [{"awards": [twice], "name": "double"}, {"awards": [once], "groups": [1]}]
-    answer = await season.client.put(f"{league.path}/scoring.json", {"scorings": json.dumps(plans)})
+    answer = await league.client.put(f"{league.path}/scoring.json", {"scorings": json.dumps(plans)})
     assert answer.status == 200, answer.body
     match = await league.play(a, b, "2:1")
     for fields, points in (
@@ -212,9 +172,8 @@ async def test_a_scale_and_a_group_choose_the_scoring_whenever_they_change(seaso
 
 
 async def test_a_winner_that_the_score_said_follows_it_and_another_one_stays(
-    season: Season, database: Database
+    league: League, database: Database
 ) -> None:
-    league = await league_of(season.client)
     a, b, _ = league.ids
     await league.score()
     match = await league.play(a, b, "2:1", winner=a)
@@ -249,10 +208,9 @@ def test_what_is_scored_again_for_one_competition_stays_when_others_get_results(
         assert update_of_rescored(competition_id, recorded) is not None
 
 
-async def test_a_result_with_too_many_steps_is_refused_before_the_first(season: Season, bounds: Bounds) -> None:
-    league = await league_of(season.client)
+async def test_a_result_with_too_many_steps_is_refused_before_the_first(league: League, bounds: Bounds) -> None:
     await league.score()
     bounds(RESCORED_LINES_MAX=1)
     form = {"group_id": 1, "participants": listed(league.ids[:2]), "result": "2:1"}
-    refused = await season.client.post("competitions.json", form)
+    refused = await league.client.post("competitions.json", form)
     assert (refused.status, "would take 2 steps" in refused.json["message"]) == (422, True)

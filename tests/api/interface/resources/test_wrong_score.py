@@ -1,4 +1,4 @@
-"""The wrong score: typed, corrected, closed, voided, struck, taken back, and shown rightly right after each step.
+"""The wrong score: typed, corrected, closed, voided, struck, taken back, and shown correctly right after each step.
 
 What is right is what the naive model of what counts says, on both clocks.
 """
@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from engine.database.pool import Database
-from tests.api.interface.resources.test_scoring import OUTCOMES, League, league_of
 from tests.api.public_boards import Board, change
+from tests.api.scored import OUTCOMES, League, league_of
 from tests.projections.verified import verified
 from tests.service import Client, listed
 from tests.told_clock import ToldClock, told_clock
@@ -129,21 +129,22 @@ async def test_a_wrong_score_is_right_on_the_board_after_each_step(
     await change(client, published="true")
     await drill.begin()
     a = drill.league.ids[0]
-    match, ranking, path = lambda: drill.match, drill.league.ranking_id, drill.league.path
+    ranking, path = drill.league.ranking_id, drill.league.path
     await drill.type_score(dated=dated)
+    match = drill.match
     await clock.set(MAY)
     await drill.correct("2:2")
     await drill.do(f"{path}/close.json", lambda state: state.closed.update({ranking: MAY}))
     await drill.correct("1:2", refused=True)
     await drill.do(f"{path}/reopen.json", lambda state: state.closed.pop(ranking))
     await drill.correct("1:2")
-    await drill.do(f"competitions/{match()}/void.json", lambda state: state.voided.add(match()))
+    await drill.do(f"competitions/{match}/void.json", lambda state: state.voided.add(match))
     await drill.correct("3:1")
-    await drill.do(f"competitions/{match()}/unvoid.json", lambda state: state.voided.remove(match()))
+    await drill.do(f"competitions/{match}/unvoid.json", lambda state: state.voided.remove(match))
     strike = {"competitors": listed([a])}
-    await drill.do(f"competitions/{match()}/strike.json", lambda state: state.struck.add((match(), a)), **strike)
+    await drill.do(f"competitions/{match}/strike.json", lambda state: state.struck.add((match, a)), **strike)
     await drill.correct("4:4")
-    await drill.do(f"competitions/{match()}/unstrike.json", lambda state: state.struck.remove((match(), a)), **strike)
+    await drill.do(f"competitions/{match}/unstrike.json", lambda state: state.struck.remove((match, a)), **strike)
     await drill.correct("")
     await drill.correct("2:1")  # as it was typed
     await clock.give_back()
