@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, clock
+from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, clock, whole
 from api.imports.readers.elements import Element, begins_with, elements
 from engine.domain.errors import Unreadable
 
@@ -71,7 +71,7 @@ def read_iof(content: bytes) -> Brought:
                         score="|".join(run.values()),
                         date=_start(its) or _start(event),
                         group=group,
-                        round=int(race) if len(own) > 1 and race.isascii() and race.isdecimal() else None,
+                        round=whole(race) if len(own) > 1 else None,
                         round_name=its.said("Name") if its is not event else "",
                     )
                 )
@@ -110,7 +110,7 @@ def _runs(one: Element, entrants: dict[str, Entrant], found: Noticed) -> dict[tu
             performance = "" if status in _NOT_YET else time if status == "OK" else _STATUSES.get(status, status)
             runs.setdefault(("time", race), {})[key] = performance
             for kind, score in scores:
-                if score.isascii() and score.isdecimal() and len(score) < 10:
+                if whole(score) is not None:
                     runs.setdefault((kind, race), {})[key] = score
                 else:
                     found.note("scores that are no whole numbers are left out", result.where)
@@ -151,7 +151,7 @@ def _of_team(team: Element, found: Noticed) -> Iterator[tuple[str, str, str, lis
     for own in team.each("TeamMemberResult", "Result"):
         by_race.setdefault(own.attributes.get("raceNumber", "1"), []).append(own)
     for race, legs in by_race.items():
-        legs.sort(key=lambda own: int(leg) if (leg := own.said("Leg")).isascii() and leg.isdecimal() else 0)
+        legs.sort(key=lambda own: whole(own.said("Leg")) or 0)
         overall = legs[-1].first("OverallResult")
         statuses = [own.said("Status") for own in legs]
         status = next((one for one in statuses if one != "OK"), "OK")

@@ -162,6 +162,15 @@ def test_each_race_of_a_class_is_a_competition() -> None:
     assert scores(days.meetings) == ["33:20|31:40|30:00", "1:06:40|1:10:00|DNS"]
 
 
+def test_a_race_or_a_leg_of_thousands_of_digits_is_no_number() -> None:
+    """Python reads at most 4,300 digits of a number."""
+    days = (FILES / "two_days.xml").read_text().replace('raceNumber="2"', f'raceNumber="{"9" * 5_000}"')
+    assert [one.round for one in read_text(days, "days.xml").meetings] == [1, None]
+    legs = (FILES / "relay.xml").read_text().replace("<Leg>1<", f"<Leg>{'9' * 5_000}<")
+    relay = read_text(legs, "relay.xml")
+    assert performances(relay.meetings[0], relay)["Moss 2"] == "1:01:39"
+
+
 def test_a_list_of_changes_is_refused() -> None:
     text = (FILES / "spring.xml").read_text().replace('status="Complete"', 'status="Delta"')
     assert refused(text, "x.xml")[0].startswith("The file has only what changed since another one (Delta)")
