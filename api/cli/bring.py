@@ -50,9 +50,9 @@ async def bring(
     like
         Kind of the rankings, where the file does not tell.
     dates
-        What comes first in dates such as 01/08/2026; needed only if none of the file shows it, as 13/02/2026 does.
+        What comes first in dates such as 01/08/2026; needed only if no date in the file shows it, as 13/02/2026 does.
     yes
-        Do it without asking.
+        Do not ask for confirmation.
     """
     if json and not (yes or dry_run):
         raise Unacceptable("With --json, nothing can be asked: add --yes or --dry-run.")
@@ -91,7 +91,7 @@ def _show(offer: BringingPlan, where_to: str) -> None:
     for name, kind in offer.rankings.items():
         printing.say(f"  ranking {isolated(name)}, like {kind}")
     for name in offer.known_rankings:
-        printing.say(f"  ranking {isolated(name)}, which is there")
+        printing.say(f"  ranking {isolated(name)}, which already exists")
     of_competitions = _new_of(offer.new_competitions, offer.corrected_competitions, offer.competitions)
     printing.say(f"  {printing.count(offer.competitions, 'competition')}{of_competitions}")
     for sentence in offer.notes:
@@ -102,13 +102,13 @@ def _new_of(new: int, corrected: int, of: int) -> str:
     """Empty if all are new."""
     if new == of:
         return ""
-    return f": {new:,} new, {corrected:,} to correct, and {of - new - corrected:,} as they are"
+    return f": {new:,} new, {corrected:,} to correct, and {of - new - corrected:,} unchanged"
 
 
 def _is_wanted() -> bool:
     if not sys.stdin.isatty():
-        printing.say("Nothing was changed. With --yes it is done.")
+        printing.say("Nothing was changed. Add --yes to bring the file.")
         return False
     with suppress(EOFError):
-        return printing.talk().input("Do it? [y/N] ").strip().casefold() in ("y", "yes")
+        return printing.talk().input("Bring this file? [y/N] ").strip().casefold() in ("y", "yes")
     return False

@@ -67,7 +67,7 @@ async def import_competitions(
     Parameters
     ----------
     dates
-        What comes first in dates such as 01/08/2026; needed only if none of the file shows it, as 13/02/2026 does.
+        What comes first in dates such as 01/08/2026; needed only if no date in the file shows it, as 13/02/2026 does.
     """
 
     def kind_of(names: Names) -> Competitions:

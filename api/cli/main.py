@@ -243,7 +243,7 @@ _TREE: Final = (
         name, tags, color and parent, as often as the file has it. So you can add and correct lines, and import the file
         again. A line changed after its registration registers a new competitor, and the competitor of the old line
         stays. To register a namesake with the same tags, color and parent, use `tallybook competitor add`. A line with
-        a key corrects the competitor that has it, in all that differs, but for empty fields.
+        a key updates the competitor that has this key; empty fields change nothing.
         """,
     ),
     Entry(
@@ -352,7 +352,7 @@ _TREE: Final = (
     Entry(
         "competition history",
         "competitions:show_results",
-        "List the results that a competition had, from that with which it was added to that in force.",
+        "List the results that a competition had, from the first to the current one.",
     ),
     Entry(
         "competition import",
@@ -365,10 +365,10 @@ _TREE: Final = (
         ids, separated by |) and score; then optionally key, group, round (a number or a name), scale, location,
         and unities of the ranking by id or name, with the points of each participant, separated by |.
 
-        A score of two numbers, such as 2:1 or ½:½, gives points in the main unity (3 for a win, 1 for a draw, 0 for a
-        loss), unless there is a column for it, and goals in the unities that the options name. With more than two
-        participants, the score is a performance for each, separated by |, and columns give the points. Without a score,
-        the competition is a fixture, which a later file with the score completes.
+        What a score such as 2:1 or ½:½ gives is declared by the scorings of the ranking (`tallybook scoring show`).
+        With more than two participants, the score is a performance for each, separated by |. The points of a unity
+        that has a column are those in the column. Without a score, the competition is a fixture, which a later file
+        with the score completes.
 
         If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run
         the same command again: it imports only the rest.
@@ -377,7 +377,8 @@ _TREE: Final = (
         as typed, between the same participants, as often as the file has it, and that import was not undone. If its
         location, score or points differ now, it is refused: undo that import first, or correct that competition and
         leave the line out. So is a match that looks like another one of the same two within two days. A line with
-        a key is found by that alone, and corrects the date, place and score of the competition that has it.
+        a key is found by its key alone, and updates all but the participants of the competition that has it; empty
+        fields change nothing.
 
         The command prints the name of the import, for `tallybook import undo`.
         """,

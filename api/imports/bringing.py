@@ -252,10 +252,10 @@ class Meetings(FileKind[MeetingLine]):
             one for one in (*meeting.participants, *filter(None, (meeting.winner,))) if one not in self._entrants
         ]
         if unknown:
-            faults.append(Fault("participants", f"{unknown[0]!r} is no competitor of the file"))
+            faults.append(Fault("participants", f"{unknown[0]!r} is not a competitor in the file"))
         key = self._key(meeting)
         if meeting.key and self._alike[name_key(key)] > 1:
-            faults.append(Fault("key", f"{key!r} is the key of an earlier line, too"))
+            faults.append(Fault("key", f"{key!r} is already the key of an earlier line"))
         if faults:
             raise Unacceptable("This line cannot be brought.", faults)
         participants = tuple([self._entrants[one] for one in meeting.participants])
@@ -417,7 +417,7 @@ class Bringing:
 def _kind(table: BroughtRanking, groups: tuple[int, ...]) -> Kind:
     """The kind of a new ranking, whose scorings are for these groups; none: for all."""
     if table.like not in kinds():
-        raise Unacceptable(f"The file does not tell how its results count: say --like {', '.join(kinds())}.")
+        raise Unacceptable(f"The file does not say how its results count: add --like {', '.join(kinds())}.")
     kind = kinds()[table.like]  # type: ignore[index]
     main = kind.unities[0]
     table_of_points = {"table": {outcome: _amount(main, points) for outcome, points in table.points.items()}}
@@ -449,7 +449,7 @@ def _notes(board: Board, planned: Items[_Planned]) -> Iterator[str]:
         if ranking_id in known and not ranking.scorings:
             yield f"ranking {ranking.name!r} has no scoring, so results give no points in it"
         elif ranking_id not in known and any(not scoring.groups and not scoring.name for scoring in ranking.scorings):
-            yield f"ranking {ranking.name!r} scores competitions of all groups, so also these"
+            yield f"ranking {ranking.name!r} scores competitions of all groups, including these"
 
 
 def _renamed(board: Board, lines: Items[EntrantLine]) -> Iterator[str]:

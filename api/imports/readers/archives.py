@@ -24,7 +24,7 @@ def checked(content: bytes) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(BytesIO(content))
     except DAMAGE as error:
-        raise Unreadable(f"The file is damaged: it is no whole archive ({error}).") from error
+        raise Unreadable(f"The file is damaged: it is not a complete archive ({error}).") from error
     if sum(member.file_size for member in archive.infolist()) > UNPACKED_BYTES_MAX:
         raise Unreadable(f"The archive unpacks to more than {UNPACKED_BYTES_MAX:,} bytes.")
     return archive

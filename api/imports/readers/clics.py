@@ -158,7 +158,7 @@ def _relative(text: Any, where: str) -> int:
     """Milliseconds. Raises Unreadable."""
     found = _RELATIVE.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise Unreadable("The file cannot be brought.", [Fault(where, f"{text!r} is no time such as 1:22:48.427")])
+        raise Unreadable("The file cannot be brought.", [Fault(where, f"{text!r} is not a time such as 1:22:48.427")])
     size = (int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4])) * 1000 + int((found[5] or "").ljust(3, "0"))
     return -size if found[1] else size
 

@@ -105,7 +105,7 @@ def _runs(one: Element, entrants: dict[str, Entrant], found: Noticed) -> dict[tu
             _of_team(result, found) if result.name == "TeamResult" else _of(result, found)
         ):
             if status in _NO_PARTICIPANT:
-                found.note(f"those who are {status} are no participants", result.where)
+                found.note(f"those with the status {status} are left out", result.where)
                 continue
             performance = "" if status in _NOT_YET else time if status == "OK" else _STATUSES.get(status, status)
             runs.setdefault(("time", race), {})[key] = performance
@@ -169,7 +169,7 @@ def _of_team(team: Element, found: Noticed) -> Iterator[tuple[str, str, str, lis
 def _time(own: Element, found: Noticed) -> str:
     milliseconds = _milliseconds(own)
     if milliseconds is None and own.said("Status") == "OK":
-        found.note("those who are OK without a time that is one have no place", own.where)
+        found.note("those with the status OK but without a valid time have no place", own.where)
     return _NO_TIME if milliseconds is None else clock(milliseconds)
 
 

@@ -55,7 +55,7 @@ def read_lenex(content: bytes) -> Brought:
         content = member(content, lambda name: name.lower().endswith(".lef"))
     root = root_of(content, _SKIPPED)
     if root.name != "LENEX":
-        raise Unreadable(f"The file is a {root.name}, no LENEX.")
+        raise Unreadable(f"The root element is {root.name}, not LENEX.")
     meets = [*root.each("MEETS", "MEET")]
     title = meets[0].attributes.get("name", "") or "Meet" if meets else "Meet"
     found, entrants, tables, meetings = Noticed(), dict[str, Entrant](), list[BroughtRanking](), list[Meeting]()

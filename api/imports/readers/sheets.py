@@ -111,11 +111,11 @@ def _score(columns: _Columns, row: list[Cell], is_duel: bool, where: str, found:
         pair = (cell.date.day, cell.date.month) if cell.day_first else (cell.date.month, cell.date.day)
         return "{}:{}".format(*pair)
     if cell.date is not None:
-        found.fault(where, f"{_date(cell)} is a date, and no score")
+        found.fault(where, f"{_date(cell)} is a date, not a score")
     elif cell.milliseconds is not None and is_duel:
         hours, rest = divmod(cell.milliseconds, 3_600_000)
         if rest % 60_000:
-            found.fault(where, f"{clock(cell.milliseconds)} is a time, and no score")
+            found.fault(where, f"{clock(cell.milliseconds)} is a time, not a score")
         found.note("scores that had become times of day are read as hours and minutes", where)
         return f"{hours}:{rest // 60_000}"
     elif cell.milliseconds is not None and cell.milliseconds < 0:

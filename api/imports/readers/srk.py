@@ -66,7 +66,7 @@ def _milliseconds(time: Any) -> int:
     match time:
         case [int() | float() as amount, str() as unit] if unit in _UNITS and 0 <= amount < 1e9:
             return round(amount * _UNITS[unit])
-    raise ValueError(f'{time!r} is no time such as [79, "min"]')
+    raise ValueError(f'{time!r} is not a time such as [79, "min"]')
 
 
 def read_srk(content: bytes) -> Brought:

@@ -33,7 +33,9 @@ def results_part(names: NamesById, found: CompetitionResults) -> Html | None:
         winner = "" if one.winner_id is None else name_text(names.competitor(one.winner_id).name)
         rows.append([ENGLISH.time_element(one.recorded_at), result or "none", winner])
     heads = [("Recorded", "name"), ("Result", "name"), ("Winner", "name")]
-    return element("section", element("h2", "Results that it had"), data_table("Results that it had", heads, rows))
+    return element(
+        "section", element("h2", "Earlier and current results"), data_table("Earlier and current results", heads, rows)
+    )
 
 
 def unscored_part(viewer: Viewer, venue: Venue, names: NamesById, unscored: Iterable[Unscored]) -> Html | None:

@@ -233,7 +233,7 @@ async def test_rankings_that_are_there_are_said_to_score_everything_nothing_or_t
     said = await tallybook("bring", str(FILES / "cup.football.json"), slug, "--dry-run")
     assert said.err.splitlines()[-2:] == [
         "  note: ranking 'Group A' has no scoring, so results give no points in it",
-        "  note: ranking 'All Time' scores competitions of all groups, so also these",
+        "  note: ranking 'All Time' scores competitions of all groups, including these",
     ]
     await tallybook.done("ranking", "close", slug, "Group A")
     assert await tallybook.refused("bring", str(FILES / "cup.football.json"), slug, "--yes") == [
@@ -280,14 +280,14 @@ async def test_without_yes_it_says_what_it_would_make_and_makes_nothing(tallyboo
         "  ranking Group B, like football",
         "  4 competitions",
         "  note: matches of knock-out rounds are recorded, and give no points",
-        "Nothing was changed. With --yes it is done.",
+        "Nothing was changed. Add --yes to bring the file.",
     ]
     assert await tallybook.json("tournament", "list") == []
 
 
 async def test_a_file_that_does_not_tell_how_results_count_is_refused(tallybook: Tallybook) -> None:
     (reason,) = await tallybook.refused("bring", str(FILES / "league.xlsx"), "--yes")
-    assert reason.startswith("The file does not tell how its results count: say --like football, ")
+    assert reason.startswith("The file does not say how its results count: add --like football, ")
     assert await tallybook.json("tournament", "list") == []
 
 
@@ -308,7 +308,7 @@ async def test_two_lines_with_one_key_are_refused(tallybook: Tallybook, tmp_path
     file.write_text("Nr,Home,Away,Score\n1,A,B,2:1\n1,B,A,0:0\n")
     assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
         "Nothing is brought; correct these lines.",
-        "  line 3, key: '1' is the key of an earlier line, too",
+        "  line 3, key: '1' is already the key of an earlier line",
     ]
 
 

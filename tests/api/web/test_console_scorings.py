@@ -45,7 +45,7 @@ async def test_a_corrected_result_shows_who_moves_and_a_new_one_is_recorded_at_o
     filled, action = form_of(look.body.decode())
     assert (await visitor.post(action, filled)).status == 303
     assert await league.table() == {b: 3, a: 0, c: 0}
-    had = words(await visitor.page(form)).partition("Results that it had")[2]
+    had = words(await visitor.page(form)).partition("Earlier and current results")[2]
     assert had.index("1:2") < had.index("2:1") < had.index("none")
 
 

@@ -143,8 +143,8 @@ def test_those_who_do_not_compete_are_left_out_and_named() -> None:
     spring = brought("spring.xml")
     assert "Dora Oak" not in [entrant.name for entrant in spring.entrants]
     assert spring.notes == (
-        "those who are NotCompeting are no participants (line 25, PersonResult)",
-        "those who are OK without a time that is one have no place (line 31, Result)",
+        "those with the status NotCompeting are left out (line 25, PersonResult)",
+        "those with the status OK but without a valid time have no place (line 31, Result)",
     )
 
 

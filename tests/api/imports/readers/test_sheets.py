@@ -62,9 +62,9 @@ def test_the_goals_stand_in_the_order_of_the_cell(number_format: str, score: str
 
 def test_a_date_that_is_no_score_of_two_is_refused_by_row() -> None:
     content = book(["Name", "Time"], ["A", datetime(2026, 2, 3)])
-    assert refused(content, "x.xlsx")[1:] == ["row 2: 2026-02-03 is a date, and no score"]
+    assert refused(content, "x.xlsx")[1:] == ["row 2: 2026-02-03 is a date, not a score"]
     content = book(["Home", "Away", "Score"], ["A", "B", timedelta(hours=2, minutes=1, seconds=7)])
-    assert refused(content, "x.xlsx")[1:] == ["row 2: 2:01:07 is a time, and no score"]
+    assert refused(content, "x.xlsx")[1:] == ["row 2: 2:01:07 is a time, not a score"]
 
 
 def test_columns_may_be_named_in_other_languages_and_goals_stand_apart() -> None:
