@@ -209,6 +209,8 @@ class Season:
     """The first of those."""
     added: int = 0
     """An event that added points, if there is one."""
+    idle_id: int = 0
+    """A competitor that took part in nothing, if there is one."""
 
     @property
     def path(self) -> str:

@@ -164,6 +164,6 @@ def refused_page(site: Site, refusal: Refusal, *, leads_back: bool) -> bytes:
 
 
 def empty_page(site: Site) -> bytes:
-    """The board of a tournament that has no ranking yet."""
+    """The board of a tournament without a ranking that the public may see. Whether one is hidden, it does not say."""
     body = element("main", element("h1", name_text(site.name)), element("p", site.words("nothing")))
     return framed(site, site.name, body, kind="refused", scripts=False)

@@ -25,14 +25,19 @@ class CompetitionListQuestion(Question[CompetitionList], frozen=True, kw_only=Tr
     round: int | None = None
     competitor_id: CompetitorId | None = None
     has_result: bool | None = None
+    voided: bool | None = None
     newest_first: bool = False
     offset: int = 0
     limit: int | None = None
 
     async def answered(self, view: View) -> CompetitionList:
-        those = view.live.board.competitions
+        those, voided = view.live.board.competitions, view.live.board.voided
         chosen = CompetitionFilter(
-            group_id=self.group_id, round=self.round, competitor_id=self.competitor_id, has_result=self.has_result
+            group_id=self.group_id,
+            round=self.round,
+            competitor_id=self.competitor_id,
+            has_result=self.has_result,
+            voided=self.voided if self.voided or voided else None,
         )
         if self.competitor_id is not None:
             competitor_of(view.live.board, self.competitor_id)

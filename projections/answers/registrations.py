@@ -1,4 +1,4 @@
-"""What correcting a registration leads to: a competitor that was registered twice, or one that withdraws."""
+"""What correcting a registration leads to: a competitor that was registered twice or by mistake, or that withdraws."""
 
 from typing import Final
 
@@ -20,10 +20,12 @@ from engine.domain.lines import rule_of
 from engine.domain.steps import Steps
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
+from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.foreseen import ComparedRanking
 from projections.answers.view import Question, View
 from projections.answers.what_if import WhatIfQuestion
 from projections.board.board import Board, Competition
+from projections.board.selection import CompetitorFilter
 
 _LISTED: Final = 20
 """Competitions that a refusal names."""
@@ -179,6 +181,42 @@ class WithdrawingQuestion(Question[Withdrawing], frozen=True, kw_only=True):
                     voided.append(competition_id)
             yield
         return voided, struck
+
+
+class Removing(Struct, frozen=True):
+    """`commands`: in their order."""
+
+    commands: list[Command]
+
+
+class RemovingQuestion(Question[Removing], frozen=True, kw_only=True):
+    """A competitor that was registered by mistake. Raises NotFound, and Conflict if it is in a competition or above
+    another competitor, has points, or is in a closed ranking or alone in one."""
+
+    competitor_id: CompetitorId
+
+    async def answered(self, view: View) -> Removing:
+        who, board = self.competitor_id, view.live.board
+        _refuse_erased(view, who)
+        name = view.names.competitor(who).name
+        played = await CompetitionListQuestion(competitor_id=who, limit=1).answered(view)
+        if played.total:
+            matches = f"{played.total:,} {'competition' if played.total == 1 else 'competitions'}"
+            raise Conflict(f"{name} is in {matches}, so it cannot be removed.")
+        if len(await view.live.selections.of(CompetitorFilter(parent_id=who), view.time_slices)):
+            raise Conflict(f"{name} is above other competitors; give them another parent first.")
+        _refuse_closed(board, who)
+        if await _points_by_hand(view, who):
+            raise Conflict(f"{name} has points, so it cannot be removed; undo them first.")
+        enrolled = [one for one, its in board.rankings.items() if who in its.participants]
+        if alone := [one for one in enrolled if one not in _others_left(board, who)]:
+            raise Conflict(f"{name} is alone in {board.rankings[alone[0]].name}; add another competitor to it first.")
+        return Removing(
+            [
+                *[ChangeParticipants(ranking_id=one, removed=(who,)) for one in enrolled],
+                EraseCompetitor(competitor_id=who),
+            ]
+        )
 
 
 def _others_left(board: Board, who: CompetitorId) -> list[RankingId]:

@@ -55,6 +55,7 @@ class CompetitionFilter(Struct, frozen=True, kw_only=True):
     round: int | None = None
     competitor_id: CompetitorId | None = None
     has_result: bool | None = None
+    voided: bool | None = None
     since: datetime | None = None
     until: datetime | None = None
 
@@ -63,6 +64,7 @@ class CompetitionFilter(Struct, frozen=True, kw_only=True):
             (self.group_id is None or competition.group_id == self.group_id)
             and (self.round is None or competition.round == self.round)
             and (self.has_result is None or (competition.result is not None) == self.has_result)
+            and (self.voided is None or (competition.voided_at is not None) == self.voided)
             and (self.since is None or competition.started_at >= self.since)
             and (self.until is None or competition.started_at <= self.until)
             and (self.competitor_id is None or self.competitor_id in competition.participants)

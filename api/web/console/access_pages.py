@@ -157,7 +157,7 @@ def new_token_page(viewer: Viewer, filling: Filling) -> bytes:
             class_="warning",
         ),
         complaint(filling, [field.name for field in TOKEN_FIELDS]),
-        form(filling, f"{CONSOLE}/tokens/new", "Create it", inputs(TOKEN_FIELDS, filling), dangerous=True),
+        form(filling, f"{CONSOLE}/tokens/new", "Create it", inputs(TOKEN_FIELDS, filling)),
         element("p", element("a", "Cancel", href=f"{CONSOLE}/tokens"), class_="ways"),
     )
 

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 from msgspec import json
 from msgspec.structs import asdict, replace
 
+from api.access.auth import Scope
 from api.desk.fingerprints import fingerprint
 from api.http.forms import Form
 from api.http.reply import Reply
@@ -33,6 +34,7 @@ from api.web.console.changes import ADD_POINTS, CREATE_LIKE, LIKE_FIELD, LIKE_FI
 from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
+from api.web.console.lists_pages import removal_page
 from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
 from api.web.console.typed_names import with_ids
 from engine.domain.errors import Fault, TallybookError, Unreadable
@@ -45,6 +47,7 @@ from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureQuestion
+from projections.answers.registrations import RemovingQuestion
 from projections.answers.view import ask
 
 _POINTS_QUERY: Final[Fields] = (UNITY_FIELD, OFFSET_FIELD)
@@ -161,6 +164,31 @@ class ChangeHandlers:
                 partial(self._form_page, CREATE_LIKE), incoming, viewer, error, key=key, form=form
             )
         return see_other(address_of(incoming, f"/rankings/{made.ranking_id}", {"done": str(last)}))
+
+    async def removal_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, Scope.ADMIN)
+        async with self._console.handlers.visited(incoming, viewer.token) as context:
+            competitor_id = CompetitorId(incoming.ids["competitor_id"])
+            await ask(context, RemovingQuestion(competitor_id=competitor_id))
+            name = context.names.competitor(competitor_id).name
+            return removal_page(viewer, await venue_of(context, incoming), competitor_id, name)
+
+    async def remove(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        """Takes the competitor out of its rankings, looks again at what it takes part in, and erases it."""
+        refuse_beyond_scope(viewer.token, Scope.ADMIN)
+        await self._console.body(incoming)
+        competitor_id = CompetitorId(incoming.ids["competitor_id"])
+        async with self._console.handlers.visited(incoming, viewer.token) as context:
+            desk, live, question = self._console.desk, context.live, RemovingQuestion(competitor_id=competitor_id)
+            desk.refuse_late(live.tournament_id)
+            if context.competitor(competitor_id).erased is None:  # else the form was sent twice
+                *leaving, _ = (await ask(context, question)).commands
+                for command in leaving:
+                    await desk.submit(live, command, actor=viewer.token.token_id)
+                for command in (await ask(context, question)).commands:
+                    await desk.submit(live, command, actor=viewer.token.token_id)
+            done = live.head.sequence
+        return see_other(address_of(incoming, "/competitors", {"done": str(done)}))
 
     async def points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, ADD_POINTS.scope)

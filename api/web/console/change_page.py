@@ -66,7 +66,7 @@ def change_page(
             inputs(fields, filling),
             boxes("Competitors", chosen, beginning.boxes, filling) if beginning.boxes else None,
             None if competitors is None else competitor_choices(competitors),
-            dangerous=change.warning is not None and not looks,
+            is_final=change.final and not looks,
         ),
         element("p", element("a", "Cancel", href=back), class_="ways"),
         venue=venue,

@@ -54,10 +54,10 @@ Page = Callable[[Viewer, Venue, Beginning, Filling, str, str], bytes]
 class Change(Struct, frozen=True, kw_only=True):
     """A change. `path`: of its page, below that of the tournament; `back`: of the page that leads to it. After the
     change, `made`, the page of what the event makes, is shown; None: `back`. `fixed`: values that the form sends
-    without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `preview`: shows the effects;
-    `looks_at_form`: only once the form is filled in. `mentions`: shows the texts that contain the competitor's name.
-    `tidy`: the form that was sent, as its page shows it again; `read` converts that to the form that the operation
-    takes. `page`: shows it, instead of the page that all forms have."""
+    without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `final`: they cannot be taken
+    back. `preview`: shows the effects; `looks_at_form`: only once the form is filled in. `mentions`: shows the texts
+    that contain the competitor's name. `tidy`: the form that was sent, as its page shows it again; `read` converts that
+    to the form that the operation takes. `page`: shows it, instead of the page that all forms have."""
 
     path: str
     operation: Write
@@ -69,6 +69,7 @@ class Change(Struct, frozen=True, kw_only=True):
     fixed: Mapping[str, str] = {}
     asked: tuple[str, ...] | None = None
     warning: str | None = None
+    final: bool = False
     preview: Preview | None = None
     looks_at_form: bool = False
     mentions: bool = False
@@ -269,7 +270,7 @@ async def _with_competitors(view: View, fields: Fields, options: Mapping[str, It
     found = await ask(view, CompetitorListQuestion(limit=CHOSEN_MAX))
     if not 0 < found.total <= CHOSEN_MAX:
         return Beginning(fields=fields, options=options)
-    boxes = _boxes(view, found.competitors)
+    boxes = _boxes(view, [one for one, its in found.competitors.items() if its.erased is None])
     fields = tuple([field for field in fields if field.name != "participants"])
     return Beginning(given=dict.fromkeys(boxes, "on"), fields=fields, options=options, boxes=boxes)
 
@@ -393,6 +394,7 @@ CONSOLE_CHANGES: Final = (
         back="/competitors",
         begin=_named_competitor,
         mentions=True,
+        final=True,
         warning=(
             "All names, tags, colours and keys that it ever had are erased, and its parent, at past moments too. "
             "Points and places stay. This cannot be undone."
@@ -683,6 +685,7 @@ CONSOLE_CHANGES: Final = (
         button="Reveal it",
         back="/publication",
         asked=("reveal",),
+        final=True,
         warning="The public sees everything up to that event. What people have seen cannot be taken back.",
     ),
     Change(
@@ -693,6 +696,7 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"reveal": "next"},
         asked=(),
+        final=True,
         warning="The public sees the points of the next competition. What people have seen cannot be taken back.",
     ),
     Change(
@@ -703,6 +707,7 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"reveal": "all"},
         asked=(),
+        final=True,
         warning="The public sees all past events, and new ones at once. What people have seen cannot be taken back.",
     ),
 )

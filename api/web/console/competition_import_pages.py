@@ -167,7 +167,7 @@ def undo_page(
         _listed("They stay, because they also have points from elsewhere", text_of, undoing.kept),
         previewed if undoing.events else None,
         complaint(filling, []),
-        form(filling, address, "Undo it", dangerous=bool(undoing.events)) if undoing.commands else None,
+        form(filling, address, "Undo it") if undoing.commands else None,
         ways(way("Cancel", venue.address("/imports"))),
         venue=venue,
     )

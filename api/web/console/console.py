@@ -123,6 +123,7 @@ class ConsoleHandlers:
             form(f"{_TOURNAMENT}{one.path}", partial(changes.form, one), partial(changes.change, one))
         ranking = f"{_TOURNAMENT}/rankings/{{ranking_id}}"
         form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
+        form(f"{_TOURNAMENT}/competitors/{{competitor_id}}/remove", changes.removal_form, changes.remove)
         form(f"{ranking}/add", changes.points_form, changes.add_points)
         for imports in (CompetitorImports(self._console), CompetitionImports(self._console)):
             form(f"{_TOURNAMENT}{imports.path}", imports.form, imports.take)
@@ -133,7 +134,7 @@ class ConsoleHandlers:
         of_tournament("/publication", reads.publication, _DONE, scope=Scope.ADMIN)
         of_tournament("/competitors", reads.competitors, _DONE, OFFSET_FIELD)
         of_tournament("/competitors/{competitor_id}/export", reads.export, _AFTER_EVENT, scope=Scope.ADMIN)
-        of_tournament("/competitions", reads.competitions, _DONE, OFFSET_FIELD)
+        of_tournament("/competitions", reads.competitions, _DONE, OFFSET_FIELD, reads.VOIDED_FIELD)
         of_tournament("/rankings/{ranking_id}", reads.ranking, _DONE, _ADDED, OFFSET_FIELD, UNITY_FIELD)
         of_tournament("/rankings/{ranking_id}/history", reads.history, _TO_EVENT, _DONE)
         of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", reads.explanation, UNITY_FIELD, _TO_EVENT)

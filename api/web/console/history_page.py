@@ -1,15 +1,21 @@
-"""The page of a ranking's history: its newest events first, each with its lines."""
+"""The page of a ranking's history: its newest events first, those of the same match together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Items
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
+
+from msgspec import Struct
 
 from api.access.auth import Scope
 from api.interface.competition_names import competition_text
+from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text, signed_text
 from engine.domain.notation import Notation
-from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Reversal, Sequence
+from engine.domain.terms import OPERATOR, ActorId, CompetitionId, CompetitorId, RankingId, Reversal, Sequence, UnityId
 from projections.answers.history import History, HistoryLine, HistoryQuestion
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity
@@ -19,17 +25,7 @@ HISTORY_EVENTS: Final = 200
 """Events of a tournament that one page covers."""
 HISTORY_LINES: Final = 500
 """Lines of one page."""
-_HEADS: Final = [
-    ("Event", "value"),
-    ("When", "when"),
-    ("Competitor", "name"),
-    ("Change", "value"),
-    ("Total", "value"),
-    ("Place", "value"),
-    ("For", ""),
-    ("By", ""),
-    ("Undo", ""),
-]
+_HEADS: Final = [("When", "when"), ("What", ""), ("By", ""), ("Number", "value"), ("Undo", "action")]
 
 
 def history_page(
@@ -39,21 +35,19 @@ def history_page(
     ranking, undone = view.ranking(question.ranking_id), view.undone(question.ranking_id)
     first, last = question.first or Sequence(1), question.last or venue.head.sequence
     below = f"/rankings/{ranking.id}"
-    unities = {one.id: one for one in ranking.unities}
-    rows: list[list[Child]] = []
-    event: Sequence | None = None
-    for line in reversed(history.lines):
-        unity = None if line.unity_id is None else unities[line.unity_id]
-        undo = None if line.sequence == event else _undo(viewer, venue, ranking, undone, line)
-        rows.append([*_row(venue, view.names, ranking.id, unity, line), undo])
-        event = line.sequence
-    said = f"Events {number_text(first)} to {number_text(last)} of {number_text(venue.head.sequence)}"
+    of = _Of(venue=venue, names=view.names, ranking_id=ranking.id, unities={one.id: one for one in ranking.unities})
+    groups: dict[str, list[list[Child]]] = {}
+    for _, lines in groupby(reversed(history.lines), key=attrgetter("sequence")):
+        event = [*lines]
+        undo = _undo(viewer, venue, ranking, undone, event[0])
+        groups.setdefault(_what_for(view.names, event[0]), []).append([*_row(of, event), undo])
+    said = f"Changes {number_text(first)} to {number_text(last)}"
     earlier, later = first - 1, min(last + HISTORY_EVENTS, venue.head.sequence)
     links = ways(
         way("Earlier", venue.address(f"{below}/history", {"to": str(earlier)})) if earlier else None,
         way("Later", venue.address(f"{below}/history", {"to": str(later)})) if later > last else None,
     )
-    unshown = "These events have more lines than this page shows; the command line and the interface show all."
+    unshown = "These changes have more lines than this page shows; the command line and the interface show all."
     return console_page(
         viewer,
         f"History of {ranking.name}",
@@ -61,32 +55,50 @@ def history_page(
         element("p", element("a", "Back to the table", href=venue.address(below)), class_="ways"),
         element("p", said, class_="moment"),
         None if history.next is None else element("p", unshown, class_="warning"),
-        data_table(said, _HEADS, rows, stacked=True)
-        if rows
-        else element("p", "None of these events gave points in this ranking."),
+        *[
+            element("section", element("h2", name), data_table(name, _HEADS, rows, stacked=True))
+            for name, rows in groups.items()
+        ],
+        None if groups else element("p", "None of these changes gave points here."),
         links,
         venue=venue,
     )
 
 
-def _row(
-    venue: Venue, names: NamesById, ranking_id: RankingId, unity: ListedUnity | None, line: HistoryLine
-) -> list[Child]:
-    when, who = venue.words.time_element(line.recorded_at), _actor(line.actor)
-    if unity is None or line.competitor_id is None:
-        what = "The order of the table was declared" if line.criteria else "The declared order of the table was removed"
-        return [line.sequence, when, what, "", "", "", "", who]
-    explained = venue.address(f"/rankings/{ranking_id}/competitors/{line.competitor_id}", {"unity": str(unity.id)})
-    return [
-        line.sequence,
-        when,
-        element("a", name_text(names.competitor(line.competitor_id).name), href=explained),
-        joined((_change(line, unity.notation), element("span", " ", name_text(unity.name), class_="unit"))),
-        number_text(line.total, unity.notation),
-        _places(line),
-        _what_for(names, line),
-        who,
-    ]
+class _Of(Struct, frozen=True, kw_only=True):
+    """What the rows of a page have in common."""
+
+    venue: Venue
+    names: NamesById
+    ranking_id: RankingId
+    unities: Mapping[UnityId, ListedUnity]
+
+
+def _row(of: _Of, event: Items[HistoryLine]) -> list[Child]:
+    """What an event changed, competitor by competitor."""
+    first, by_competitor = event[0], dict[CompetitorId, list[HistoryLine]]()
+    for line in reversed(event):
+        if line.competitor_id is not None:
+            by_competitor.setdefault(line.competitor_id, []).append(line)
+    said: Child = element("ul", *[_changes(of, one, lines) for one, lines in by_competitor.items()], class_="changes")
+    if not by_competitor:
+        said = "The order of the table was set" if first.criteria else "The order of the table was removed"
+    why = [element("p", text, class_="reason") for text in _reasons(first)]
+    return [of.venue.words.time_element(first.recorded_at), joined((said, *why)), _actor(first.actor), first.sequence]
+
+
+def _changes(of: _Of, competitor_id: CompetitorId, lines: Items[HistoryLine]) -> Html:
+    """What a competitor gained in each unity, with the new total, and its place in the first of them."""
+    first = str(lines[0].unity_id)
+    explained = of.venue.address(f"/rankings/{of.ranking_id}/competitors/{competitor_id}", {"unity": first})
+    gained = [_gained(of.unities[line.unity_id], line) for line in lines if line.unity_id is not None]
+    name = element("a", name_text(of.names.competitor(competitor_id).name), href=explained)
+    return element("li", name, " ", ", ".join(gained), f"; {_places(lines[0])}")
+
+
+def _gained(unity: ListedUnity, line: HistoryLine) -> str:
+    total = number_text(line.total, unity.notation)
+    return " ".join(filter(None, (_change(line, unity.notation), isolated(unity.name), f"({total})")))
 
 
 def _change(line: HistoryLine, notation: Notation) -> str:
@@ -109,7 +121,7 @@ def _undo(
         is_own = line.actor == viewer.token.token_id
     else:
         return None
-    said = f"undone by event {by} " if line.reversal is None and by is not None else ""
+    said = f"undone by change {by} " if line.reversal is None and by is not None else ""
     if ranking.closed_at is not None or not viewer.may(Scope.WRITE if is_own else Scope.ADMIN):
         return said
     text, below, sequence = ("Undo", "undo", line.sequence) if by is None else ("Redo", "redo", by)
@@ -120,25 +132,28 @@ def _places(line: HistoryLine) -> str:
     before, after = line.position_before, line.position_after
     if after is None:
         return "not in the list"
-    return str(after) if before in (None, after) else f"{before} → {after}"
+    return f"place {after}" if before in (None, after) else f"place {before} → {after}"
 
 
-def _what_for(names: NamesById, line: HistoryLine) -> Html:
-    said: list[Child] = []
+def _what_for(names: NamesById, line: HistoryLine) -> str:
+    """The heading under which the event stands: its competition, or what it is without one."""
     if line.competition_id is not None:
-        said.append(element("span", _competition(names, line.competition_id)))
+        return _competition(names, line.competition_id)
+    return "Points without a match" if line.competitor_id is not None else "The table itself"
+
+
+def _reasons(line: HistoryLine) -> Iterator[str]:
     if line.reason is not None:
-        said.append(element("span", name_text(line.reason), class_="reason"))
-    if line.reversal is not None:
-        takes = "takes back" if line.reversal.takes_back else "gives back"
-        told = "expired" if line.reversal is Reversal.EXPIRY else f"{takes} event {line.reverses}"
-        said.append(element("span", told, class_="reason"))
-    return joined([child for one in said for child in (one, " ")])
+        yield isolated(line.reason)
+    if line.reversal is Reversal.EXPIRY:
+        yield "expired"
+    elif line.reversal is not None:
+        yield f"{'takes back' if line.reversal.takes_back else 'gives back'} change {line.reverses}"
 
 
 def _competition(names: NamesById, competition_id: CompetitionId) -> str:
     found = names.competition(competition_id)
-    return f"competition {competition_id}" if found is None else competition_text(names, found)
+    return f"match {competition_id}" if found is None else competition_text(names, found)
 
 
 def _actor(actor: ActorId) -> str:

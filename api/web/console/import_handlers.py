@@ -28,6 +28,7 @@ from api.web.console.competition_import_pages import (
 )
 from api.web.console.frame import Venue, Viewer, tournament_address
 from api.web.console.import_page import (
+    BACK,
     CSV,
     STEP,
     Look,
@@ -82,6 +83,8 @@ class ImportHandlers(ABC, Generic[_Line]):
         refuse_beyond_scope(viewer.token, Scope.WRITE)
         form = await self._console.body(incoming)
         key = form.pop(KEY, "")
+        if form.get(STEP) == BACK:
+            return await self._page(incoming, viewer, Filling(key=new_key(), given=form))
         try:
             async with self._console.handlers.visited(incoming, viewer.token) as view:
                 kind = self._kind(incoming, form, read_csv(form.get(CSV, "").encode()))

@@ -20,6 +20,8 @@ CSV: Final = "csv"
 """The field that has the text."""
 STEP: Final = "step"
 """The hidden field that is set once the effects were seen."""
+BACK: Final = "back"
+"""What it is set to where the text is to be changed."""
 LEAVE_OUT: Final = Field("leave_out", BOOLEAN, "whether columns that mean nothing here are left out")
 ROWS_SHOWN: Final = 200
 """Lines whose effects are shown."""
@@ -110,8 +112,8 @@ def look_page(
         *[element("p", text, class_="warning") for text in (look.warning, warning) if text],
         data_table(look.caption, look.heads, look.rows) if look.rows else None,
         element("p", f"{number_text(rest)} more are not shown here.") if rest else None,
+        form(filling, offer.address, "Back to the text", joined([*carried, hidden(STEP, BACK)]), is_chief=False),
         form(filling, offer.address, button, joined([*carried, hidden(STEP, "import")])) if new else None,
-        element("p", element("a", "Start again", href=offer.address), class_="ways"),
         venue=venue,
     )
 

@@ -81,14 +81,17 @@ def new_key() -> str:
     return secrets.token_urlsafe(_KEY_BYTES)
 
 
-def form(filling: Filling, address: str, button: str, *children: Child, dangerous: bool = False) -> Html:
-    """The form, with the `button` that sends it to the address."""
+def form(
+    filling: Filling, address: str, button: str, *children: Child, is_chief: bool = True, is_final: bool = False
+) -> Html:
+    """The form, with the `button` that sends it to the address. `is_final`: what it does cannot be taken back."""
+    kind = ("chief danger" if is_final else "chief") if is_chief else None
     return element(
         "form",
         *children,
         element("input", type="hidden", name=KEY, value=filling.key),
         None if filling.if_match is None else element("input", type="hidden", name=IF_MATCH, value=filling.if_match),
-        element("p", element("button", button, class_="chief danger" if dangerous else "chief"), class_="actions"),
+        element("p", element("button", button, class_=kind), class_="actions"),
         method="post",
         action=address,
         class_="card fields" if any(children) else None,

@@ -7,6 +7,7 @@ from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
+from api.web.console.inputs import Filling, form, new_key
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
 from engine.domain.events import Result
@@ -17,6 +18,8 @@ from projections.answers.names import NamesById
 
 ITEMS_SHOWN: Final = 100
 """Competitors or competitions on one page."""
+VOIDED: Final = "voided"
+"""In the query: competitions that do not count are listed, too."""
 
 
 def competitors_page(viewer: Viewer, venue: Venue, found: CompetitorList, offset: int, query: Query) -> bytes:
@@ -25,7 +28,7 @@ def competitors_page(viewer: Viewer, venue: Venue, found: CompetitorList, offset
     heads = [("Competitor", "name"), ("Id", "value"), ("Tags", "")]
     if may_write:
         heads.append(("Actions", "action"))
-    rows = [_competitor(viewer, venue, found, one) for one in found.competitors]
+    rows = [_competitor(viewer, venue, found, one) for one, its in found.competitors.items() if its.erased is None]
     new = way("Register a competitor", venue.address("/competitors/new"), chief=True) if may_write else None
     several = way("Import competitors", venue.address("/competitors/import")) if may_write else None
     return console_page(
@@ -37,7 +40,7 @@ def competitors_page(viewer: Viewer, venue: Venue, found: CompetitorList, offset
             "competitors",
             data_table("Competitors", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
         ),
-        _pages(venue, "/competitors", offset, found.total),
+        _pages(venue, "/competitors", offset, found.total, {}),
         venue=venue,
         below="/competitors",
     )
@@ -55,19 +58,40 @@ def _competitor(viewer: Viewer, venue: Venue, those: CompetitorList, competitor_
         if viewer.may(Scope.ADMIN):
             links.append(_link(venue, f"/competitors/{competitor_id}/export", "Export", found.name))
             links.append(_link(venue, f"/competitors/{competitor_id}/erase", "Erase", found.name))
-        row.append(None if found.erased else joined(links))
+            links.append(_link(venue, f"/competitors/{competitor_id}/remove", "Remove", found.name))
+        row.append(joined(links))
     return row
 
 
+def removal_page(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, name: str) -> bytes:
+    """Removes a competitor that took part in nothing."""
+    return console_page(
+        viewer,
+        "Remove a competitor",
+        element("p", name_text(name), class_="subject"),
+        element("p", "It has played nothing. It leaves all tables and lists, and can be registered again."),
+        form(Filling(key=new_key()), venue.address(f"/competitors/{competitor_id}/remove"), "Remove it"),
+        element("p", element("a", "Cancel", href=venue.address("/competitors")), class_="ways"),
+        venue=venue,
+    )
+
+
 def competitions_page(
-    viewer: Viewer, venue: Venue, names: NamesById, found: CompetitionList, offset: int, query: Query
+    viewer: Viewer,
+    venue: Venue,
+    names: NamesById,
+    found: CompetitionList,
+    voided: int,
+    offset: int,
+    query: Query,
 ) -> bytes:
-    """Those after the newest `offset`."""
+    """Those after the newest `offset`. `voided`: how many do not count; they are listed only if the query says so."""
     may_write = viewer.may(Scope.WRITE)
     heads = [("Competition", "name"), ("Group", "value"), ("Round", ""), ("Start", "when"), ("Result", "")]
     if may_write:
         heads.append(("Actions", "action"))
     rows = [_competition(viewer, venue, names, found, one) for one in found.competitions]
+    kept = {VOIDED: query[VOIDED]} if VOIDED in query else {}
     new = way("Add a competition", venue.address("/competitions/new"), chief=True) if may_write else None
     return console_page(
         viewer,
@@ -78,7 +102,8 @@ def competitions_page(
             "competitions",
             data_table("Competitions", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
         ),
-        _pages(venue, "/competitions", offset, found.total),
+        _pages(venue, "/competitions", offset, found.total, kept),
+        _others(venue, voided, is_asked=VOIDED in query),
         venue=venue,
         below="/competitions",
     )
@@ -126,10 +151,21 @@ def _link(venue: Venue, below: str, text: str, what: str) -> Html:
     return element("a", text, element("span", f" {what}", class_="unseen"), href=venue.address(below), class_="act")
 
 
-def _pages(venue: Venue, below: str, offset: int, count: int) -> Html | None:
+def _others(venue: Venue, voided: int, *, is_asked: bool) -> Html | None:
+    if is_asked:
+        link = element("a", "Hide what does not count", href=venue.address("/competitions"))
+        return element("p", link, class_="ways")
+    text = f"Show the {number_text(voided)} that {'does' if voided == 1 else 'do'} not count"
+    link = element("a", text, href=venue.address("/competitions", {VOIDED: "1"}))
+    return element("p", link, class_="ways") if voided else None
+
+
+def _pages(venue: Venue, below: str, offset: int, count: int, kept: Query) -> Html | None:
     links: Items[Html | None] = (
-        way("Previous", venue.address(below, {"offset": str(max(offset - ITEMS_SHOWN, 0))})) if offset else None,
-        way("Next", venue.address(below, {"offset": str(offset + ITEMS_SHOWN)}))
+        way("Previous", venue.address(below, {**kept, "offset": str(max(offset - ITEMS_SHOWN, 0))}))
+        if offset
+        else None,
+        way("Next", venue.address(below, {**kept, "offset": str(offset + ITEMS_SHOWN)}))
         if offset + ITEMS_SHOWN < count
         else None,
     )

@@ -5,6 +5,7 @@ from typing import Final
 from api.desk.quotas import shares_of
 from api.http.reply import Reply, header
 from api.interface.declarations import RecallContext
+from api.interface.fields import FROM_1, Field
 from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
 from api.web.console import competition_import_pages, lists_pages
 from api.web.console.answering import PageAsked
@@ -34,6 +35,7 @@ from projections.verification.noted import last_verified
 
 STEPS_OF_CONSOLE: Final = 100
 """Steps of an explanation on one page."""
+VOIDED_FIELD: Final = Field(lists_pages.VOIDED, FROM_1, "1: those that do not count, too")
 
 
 async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
@@ -102,8 +104,10 @@ async def export(context: RecallContext, _viewer: Viewer, _venue: Venue, asked: 
 
 async def competitions(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
     offset = asked.arguments.get("offset", 0)
-    found = await ask(context, CompetitionListQuestion(newest_first=True, offset=offset, limit=lists_pages.ITEMS_SHOWN))
-    return competitions_page(viewer, venue, context.names, found, offset, asked.query)
+    voided = None if lists_pages.VOIDED in asked.query else False
+    question = CompetitionListQuestion(voided=voided, newest_first=True, offset=offset, limit=lists_pages.ITEMS_SHOWN)
+    left_out = len(context.live.board.voided)
+    return competitions_page(viewer, venue, context.names, await ask(context, question), left_out, offset, asked.query)
 
 
 async def ranking(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:

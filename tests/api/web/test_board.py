@@ -353,7 +353,7 @@ async def test_a_tournament_without_a_ranking_shows_its_name(client: Client, bel
     board = f"/board/{client.tournament}{below}"
     answer = await client.send("GET", board)
     assert answer.status == 200
-    assert "There is no ranking yet." in answer.body.decode()
+    assert "Nothing is shown here at the moment." in answer.body.decode()
     assert (await client.send("GET", f"{board}?ranking=1")).status == 404
 
 

@@ -65,6 +65,7 @@ NEEDED: Final = {
     "/tournament/{tournament}/webhooks": Scope.ADMIN,
     "/tournaments/new": Scope.ADMIN,
     "/tournament/{tournament}/competitors/import": Scope.WRITE,
+    "/tournament/{tournament}/competitors/{competitor_id}/remove": Scope.ADMIN,
     "/tournament/{tournament}/rankings/{ranking_id}/import": Scope.WRITE,
     "/tournament/{tournament}/imports/{import_name}/undo": Scope.WRITE,
     "/tokens": Scope.ADMIN,
@@ -158,13 +159,19 @@ def address_of(template: str, season: Season, import_name: str = "none") -> str:
         "tournament": season.client.tournament,
         "ranking_id": season.closed_ranking_id if template.endswith("/reopen") else season.ranking_id,
         "competition_id": season.voided_competition_id if template.endswith("/unvoid") else season.competition_id,
-        "competitor_id": season.ids[0],
+        "competitor_id": season.idle_id if template.endswith("/remove") else season.ids[0],
         "token_id": 1,
         "session_id": 999,
         "sequence": season.added or 1,
         "import_name": import_name,
     }
     return CONSOLE + template.format(**ids)
+
+
+async def with_idle(season: Season) -> Season:
+    """The season with one more competitor, who takes part in nothing."""
+    added = await season.client.post("competitors.json", {"name": "Idle"})
+    return replace(season, idle_id=added.json["competitor"]["id"])
 
 
 def test_the_changes_are_these_and_need_what_their_operations_need() -> None:
@@ -185,7 +192,7 @@ async def test_each_page_and_each_change_needs_its_scope(
     adding = service.client(season.client.tournament, token) if SCOPES[scope] >= Scope.WRITE else season.client
     form = {"participants_delta": deltas((season.ids[0], season.unity_id, 1))}
     added = await adding.put(f"{season.path}/add.json", form)
-    season = replace(season, added=int(added.headers["Tallybook-Sequence"]))
+    season = replace(await with_idle(season), added=int(added.headers["Tallybook-Sequence"]))
     its_token = token if SCOPES[scope] >= Scope.WRITE else season.client.token
     async with visiting(service, its_token) as visitor:
         import_name = await import_match(visitor, season)
@@ -407,7 +414,9 @@ async def test_points_are_typed_as_they_are_shown(visitor: Visitor, season: Seas
     answer = await visitor.fill(page, {f"points[{ada}]": "1:02.5"})
     assert totals(await season.client.get(f"{season.path}/standings.json?unity={laps}"), "laps")[ada] == 62_500
     assert "Ada 1:02.5" in words(await visitor.page(answer.headers["Location"]))
-    assert "Ada +1:02.5 laps 1:02.5" in words(await visitor.page(at(season, f"/rankings/{season.ranking_id}/history")))
+    assert "Ada +1:02.5 laps (1:02.5)" in words(
+        await visitor.page(at(season, f"/rankings/{season.ranking_id}/history"))
+    )
 
 
 def recorded(answer: Any) -> str:
@@ -444,7 +453,8 @@ async def test_a_number_that_is_not_whole_is_refused_by_every_form(
     service: Service, visitor: Visitor, season: Season, log: Log
 ) -> None:
     """A form says by `inputmode` which of its fields take one. What is wrong stands next to the field."""
-    season, import_name, tried = await with_points(season), await import_match(visitor, season), set()
+    season, import_name = await with_points(await with_idle(season)), await import_match(visitor, season)
+    tried = set()
     for template, methods in routes_of(service).items():
         if methods != {"GET", "HEAD", "POST"}:
             continue
@@ -514,7 +524,7 @@ async def test_points_are_undone_right_after_they_were_added_and_redone_from_the
     assert (after.status, (await visitor.get(undo)).status) == (303, 409)
     history = await visitor.page(after.headers["Location"])
     (redo,) = set(re.findall(r'href="([^"]*/redo/[0-9]+)"', history))
-    assert "undone by event" in words(history)
+    assert "undone by change" in words(history)
     assert "/undo/" not in history
     async with visiting(service, await make_token(service.database, Scope.WRITE)) as other:
         theirs = await other.page(at(season, f"/rankings/{season.ranking_id}/history"))
@@ -1179,7 +1189,7 @@ async def test_long_lists_come_in_pages(service: Service, visitor: Visitor, seas
     newest = words(await visitor.page(at(season, "/competitions")))
     assert "Competition of 3" in newest
     assert "Ada \N{EN DASH} Ben" not in newest
-    assert "Ada \N{EN DASH} Ben voided" in words(await visitor.page(at(season, "/competitions?offset=2")))
+    assert "Ada \N{EN DASH} Ben voided" in words(await visitor.page(at(season, "/competitions?offset=2&voided=1")))
     await open_new_tournament(service.database, actor=OPERATOR)
     bounds(TOURNAMENTS_SHOWN=1)
     page = await visitor.page(CONSOLE)

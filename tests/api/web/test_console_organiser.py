@@ -1,0 +1,82 @@
+"""The console, as somebody sees it who runs a league and knows nothing of logs."""
+
+import re
+from typing import Final
+
+from tests.api.visitor import CONSOLE, Visitor, form_of
+from tests.api.web.test_console import MATCH, at, words
+from tests.service import Season, deltas
+
+RED: Final = re.compile(r'<button class="chief danger">([^<]*)<')
+
+
+async def test_only_what_cannot_be_taken_back_is_red(visitor: Visitor, season: Season) -> None:
+    below = f"/competitions/{season.competition_id}"
+    can_be = (
+        f"{below}/void",
+        f"{below}/strike",
+        f"/rankings/{season.ranking_id}/close",
+        "/name",
+        "/publication/publish",
+    )
+    for page in can_be:
+        assert RED.findall(await visitor.page(at(season, page))) == [], page
+    assert RED.findall(await visitor.page(f"{CONSOLE}/tokens/new")) == []
+    assert RED.findall(await visitor.page(at(season, f"/competitors/{season.ids[2]}/erase"))) == ["Erase"]
+
+
+async def test_a_team_that_took_part_in_nothing_is_removed_and_one_that_did_is_not(
+    visitor: Visitor, season: Season
+) -> None:
+    ada, ben, _ = season.ids
+    await season.client.put(f"{season.path}/add.json", {"participants_delta": deltas((ben, season.unity_id, 3))})
+    teams = at(season, "/competitors")
+    for one, why in ((ada, "Ada is in 3 competitions"), (ben, "Ben")):
+        refused = await visitor.get(f"{teams}/{one}/remove")
+        assert refused.status == 409
+        assert why in words(refused.body.decode())
+    added = await season.client.post("competitors.json", {"name": "Mistake"})
+    wrong = added.json["competitor"]["id"]
+    await season.client.put(f"{season.path}/participants.json", {"add": wrong})
+    assert "Mistake" in await visitor.page(teams)
+    answer = await visitor.fill(f"{teams}/{wrong}/remove", {}, times=2)
+    assert answer.status == 303
+    assert "Mistake" not in await visitor.page(teams)
+    assert f"#{wrong}" not in await visitor.page(teams)
+    assert f"#{wrong}" not in await visitor.page(at(season, f"/rankings/{season.ranking_id}"))
+    assert f"#{wrong}" not in await visitor.page(at(season, "/rankings/new"))
+
+
+async def test_matches_that_do_not_count_are_listed_only_when_asked_for(visitor: Visitor, season: Season) -> None:
+    matches, void = at(season, "/competitions"), at(season, f"/competitions/{season.competition_id}/void")
+    link = f"/competitions/{season.competition_id}/"
+    assert link in await visitor.page(matches)
+    await visitor.fill(void, {})
+    page = await visitor.page(matches)
+    assert link not in page
+    (others,) = re.findall(r'href="([^"]*\?voided=1)"', page)
+    assert link in await visitor.page(others)
+
+
+async def test_going_back_from_the_look_at_a_pasted_file_keeps_it(visitor: Visitor, season: Season) -> None:
+    for below in (f"/rankings/{season.ranking_id}/import", "/competitors/import"):
+        text = MATCH if "rankings" in below else "name\nZoe\n"
+        look = await visitor.fill(at(season, below), {"csv": text})
+        back, _, _ = look.body.decode().rpartition("<form")
+        form, action = form_of(back)
+        assert form["step"] == "back"
+        again = await visitor.post(action, form)
+        assert again.status == 200
+        assert form_of(again.body.decode())[0]["csv"].strip() == text.strip()
+
+
+async def test_the_history_has_what_a_match_gave_and_lost_in_one_place(visitor: Visitor, season: Season) -> None:
+    ada, ben, _ = season.ids
+    match = {"competition_id": season.competition_id}
+    add = f"{season.path}/add.json"
+    await season.client.put(add, match | {"participants_delta": deltas((ada, season.unity_id, 3))})
+    await season.client.put(add, {"participants_delta": deltas((ben, season.unity_id, 1)), "reason": "fair play"})
+    await season.client.put(add, match | {"participants_delta": deltas((ada, season.unity_id, -1))})
+    page = await visitor.page(at(season, f"/rankings/{season.ranking_id}/history"))
+    assert [words(one) for one in re.findall(r"<h2>(.*?)</h2>", page)] == ["Competition of 3", "Points without a match"]
+    assert re.findall(r"Ada (.[0-9]) points \((.)\)", words(page)) == [("\N{MINUS SIGN}1", "2"), ("+3", "3")]
