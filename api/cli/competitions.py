@@ -19,6 +19,10 @@ from api.interface.names import Names
 from engine.domain.commands import AddCompetition, ChangeCompetition, RecordResult
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
+from engine.domain.faults import refuse_if_any
+from engine.domain.names import name_key
+from engine.domain.scoring import contradiction_faults
+from engine.domain.state import CompetitionState
 from engine.domain.steps import finished
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from projections.answers.competition_results import CompetitionResults, CompetitionResultsQuestion
@@ -37,10 +41,29 @@ ResultText = Annotated[
 
 def _result(reading: Reading, text: str) -> Result:
     """The score, or with more than two participants the performances by id. Raises Unacceptable and NotFound."""
-    found = reading.view.names.competition(reading.fields["competition_id"])
-    participants = reading.fields.get("participants", () if found is None else found.participants)
-    is_score = len(participants) <= SCORE_PARTICIPANTS_MAX and not text.startswith("{")
+    is_score = len(_participants(reading)) <= SCORE_PARTICIPANTS_MAX and not text.startswith("{")
     return text if is_score else finished(reading.names.performances(text))
+
+
+def _winner(reading: Reading, text: str) -> CompetitorId:
+    """Raises Unacceptable if the score contradicts it, where results give points; and NotFound."""
+    winner_id, known = reading.names.competitor(text), _known(reading)
+    if reading.view.is_scored:
+        result = reading.fields.get("result", known and known.result)
+        refuse_if_any(contradiction_faults(_participants(reading), result, winner_id))
+    return winner_id
+
+
+def _known(reading: Reading) -> CompetitionState | None:
+    """The competition that is changed; None: it is new."""
+    board, key = reading.view.live.board, reading.given.get("key")
+    its_id = board.competitions.by_key(name_key(key)) if key else None
+    return board.competitions.get(its_id or reading.fields["competition_id"])
+
+
+def _participants(reading: Reading) -> tuple[CompetitorId, ...]:
+    known = _known(reading)
+    return reading.fields.get("participants") or (() if known is None else known.participants)
 
 
 def _time(_reading: Reading, text: str) -> datetime:
@@ -66,7 +89,12 @@ _MORE: Final = (
     option("round_name", about="Name of its round."),
     option("key", about="The organiser's own id of it, such as a match number, without a comma."),
 )
-_WINNER: Final = option("winner", "winner_id", about="Id or name of the participant that won.")
+_WINNER: Final = option(
+    "winner",
+    "winner_id",
+    about="Id or name of the participant that won; where results give points, without one the score says it.",
+    read=_winner,
+)
 _RESULT: Final = option(
     "result",
     about="The score; with more than two participants, as `competition result` takes it.",
@@ -129,6 +157,7 @@ record_result = verb(
         "winner_id",
         about="Id or name of the participant that won. Empty: none did. Without it, the winner follows the score where "
         "results give points, and else stays.",
+        read=_winner,
     ),
 )
 

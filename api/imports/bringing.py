@@ -39,8 +39,10 @@ from engine.domain.commands import (
     UnvoidCompetition,
 )
 from engine.domain.errors import Fault, Unacceptable
+from engine.domain.faults import refuse_if_any
 from engine.domain.names import name_key
 from engine.domain.notation import Notation
+from engine.domain.scoring import contradiction_faults, winner_by_score
 from engine.domain.steps import Steps
 from engine.domain.terms import (
     ID_MAX,
@@ -193,13 +195,14 @@ class MeetingLine(_Line):
         meeting = self._said
         assert isinstance(meeting, Meeting)
         ids = tuple([CompetitorId(line.id) for line in self._participants])
+        result = result_of(meeting.score.strip(), ids)
         return {
             "group_id": self._group,
             "started_at": self._date,
             "location": meeting.location.strip() or None,
             "participants": ids,
-            "result": result_of(meeting.score.strip(), ids),
-            "winner_id": None if self._winner is None else CompetitorId(self._winner.id),
+            "result": result,
+            "winner_id": winner_by_score(ids, result) if self._winner is None else CompetitorId(self._winner.id),
             "round": meeting.round,
             "round_name": meeting.round_name.strip(),
         }
@@ -282,11 +285,12 @@ class Meetings(FileKind[MeetingLine]):
         yield
 
     def resolve(self, line: MeetingLine, board: Board) -> None:
-        known = board.competitions.by_key(name_key(line.key))
+        """Raises Unacceptable if the file contradicts itself."""
+        fields, known = line.fields(), board.competitions.by_key(name_key(line.key))
+        refuse_if_any(contradiction_faults(fields["participants"], fields["result"], fields["winner_id"]))
         if known is None:
             return
         is_now, line.id = board.competitions[known], known
-        fields = line.fields()
         change = changes_of(fields, is_now)
         if "result" in change:
             change["winner_id"] = fields["winner_id"]

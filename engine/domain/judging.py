@@ -48,8 +48,8 @@ from engine.domain.options import MAIN_UNITY, option_faults, options_of_main_uni
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.rescoring import SCORED_FIELDS, is_scored, new_scores
 from engine.domain.reversals import reverse_points, strike_competitors, unvoid_competition, void_competition
-from engine.domain.scoring import scoring_faults, winner_by_score
-from engine.domain.state import PublicationState, RankingState, State
+from engine.domain.scoring import contradicts, scoring_faults, winner_by_score
+from engine.domain.state import CompetitionState, PublicationState, RankingState, State
 from engine.domain.terms import (
     BEST_MAX,
     COMPETITIONS_MAX,
@@ -64,6 +64,7 @@ from engine.domain.terms import (
     RESULT_MAX,
     UNITIES_MAX,
     CompetitionId,
+    CompetitorId,
     Counts,
     RankingId,
     Sequence,
@@ -406,6 +407,7 @@ def add_competition(state: State, command: commands.AddCompetition) -> events.Co
     ]
     refuse_if_any(faults)
     _refuse_taken(command.competition_id, state.competitions)
+    follows = command.winner_id is None and is_scored(state)
     return events.CompetitionAdded(
         competition_id=command.competition_id,
         group_id=command.group_id,
@@ -413,7 +415,7 @@ def add_competition(state: State, command: commands.AddCompetition) -> events.Co
         location=(command.location or "").strip(),
         participants=command.participants,
         result=result,
-        winner_id=command.winner_id,
+        winner_id=winner_by_score(command.participants, result) if follows else command.winner_id,
         scale=(command.scale or "").strip(),
         round=command.round,
         round_name=(command.round_name or "").strip(),
@@ -432,9 +434,8 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> ev
         result, result_faults = judged_result(command.result, participants)
     elif relists:
         result_faults = kept_result_faults(competition.result, participants)
-    of_score = winner_by_score(competition.participants, competition.result)
-    if result is not UNSET and winner_id is UNSET and of_score == competition.winner_id and is_scored(state):
-        said = winner_id = winner_by_score(participants, result)  # it follows the score that said it
+    if winner_id is UNSET and is_scored(state):
+        said = winner_id = _winner_corrected(competition, participants, result)
     if relists and winner_id is UNSET:
         winner_id = competition.winner_id
     faults = [
@@ -460,6 +461,21 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> ev
         key=_as_key(command.key),
         scored=is_scored(state) and any(getattr(command, one) is not UNSET for one in SCORED_FIELDS),
     )
+
+
+def _winner_corrected(
+    competition: CompetitionState, participants: tuple[CompetitorId, ...], said: Result | None | UnsetType
+) -> CompetitorId | None | UnsetType:
+    """The winner after a correction that names none: that of the score, unless another one was named whom the score
+    does not contradict. UNSET: the same as before."""
+    named = competition.winner_id
+    result = competition.result if said is UNSET else said
+    if said is UNSET and (participants == competition.participants or named not in (None, *participants)):
+        return UNSET
+    follows = named in (None, winner_by_score(competition.participants, competition.result))
+    if follows or result is None or contradicts(participants, result, named):
+        return winner_by_score(participants, result)
+    return UNSET
 
 
 def _create_ranking(state: State, command: commands.CreateRanking) -> Event:

@@ -324,6 +324,20 @@ def winner_by_score(
     return None if one == other else participants[one < other]
 
 
+def contradicts(participants: tuple[CompetitorId, ...], result: object, winner: CompetitorId | None) -> bool:
+    """Whether this winner has the lower score, and no word after it says why."""
+    return winner is not None and winner_by_score(participants, result, even_with_word=False) not in (None, winner)
+
+
+def contradiction_faults(
+    participants: tuple[CompetitorId, ...], result: object, winner_id: CompetitorId | None
+) -> list[Fault]:
+    """What console, command line and imports say of a winner that the score contradicts."""
+    if not contradicts(participants, result, winner_id):
+        return []
+    return [Fault("winner", "has the lower score; name nobody, or add a word such as wo")]
+
+
 def performances_of(
     participants: tuple[CompetitorId, ...], result: str | Mapping[CompetitorId, str] | None
 ) -> dict[CompetitorId, str] | None:

@@ -239,10 +239,12 @@ class Tournament:
         def change(state: State) -> None:
             before = state.competitions[one]
             after = state.competitions[one] = msgspec.structs.replace(before, **said)
-            is_of_score = before.winner == results.of_score(before)
-            if "result" in said and "winner" not in said and is_of_score and any(state.scorings.values()):
-                winner = results.of_score(after)  # follows the score
-                state.competitions[one] = msgspec.structs.replace(after, winner=winner)
+            if "result" in said and "winner" not in said and any(state.scorings.values()):
+                of_score, named = results.of_score(after), before.winner
+                stays = named not in (None, results.of_score(before)) and after.result is not None
+                is_clear = of_score is not None and isinstance(after.result, str) and " " not in after.result
+                if not stays or (is_clear and of_score != named):
+                    state.competitions[one] = msgspec.structs.replace(after, winner=of_score)
 
         await self._do(commands.ChangeCompetition(competition_id=one, **_sent(said)), change)
 

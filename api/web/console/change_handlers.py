@@ -38,9 +38,9 @@ from api.web.console.lists_pages import removal_page
 from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
 from api.web.console.typed_names import with_ids
 from engine.domain.errors import Fault, TallybookError, Unreadable
-from engine.domain.faults import cited, unacceptable
+from engine.domain.faults import cited, refuse_if_any, unacceptable
 from engine.domain.notation import Notation
-from engine.domain.scoring import winner_by_score
+from engine.domain.scoring import contradiction_faults, winner_by_score
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
 from engine.process.time_slices import in_time_slices
 from projections.answers.board_table import BoardTableQuestion
@@ -235,9 +235,7 @@ def with_winner(participants: tuple[CompetitorId, ...], form: Form) -> Form:
     if not named:
         winner = winner_by_score(participants, result)
         return {**form, "winner": "" if winner is None else str(winner)}
-    winner = winner_by_score(participants, result, even_with_word=False)
-    if winner is not None and str(winner) != named:
-        raise unacceptable([Fault("winner", "has the lower score; name nobody, or add a word such as wo")])
+    refuse_if_any(contradiction_faults(participants, result, CompetitorId(int(named))))
     return form
 
 

@@ -80,3 +80,23 @@ async def test_a_match_is_recorded_with_its_result_and_corrected_by_its_key(tall
     assert await tallybook.done(*record, "--key", "M7", "--result", "1:1", "--location", "Cork") == new
     assert await points(tallybook, league) == [4, 1]
     assert "group_id" in " ".join(await tallybook.refused(*record, "Brest", "Ajax", "--key", "M8"))
+
+
+async def test_a_winner_with_the_lower_score_is_refused_unless_a_word_says_why(
+    tallybook: Tallybook, league: str
+) -> None:
+    record = "competition", "record", league
+    named = "--winner", "Ajax"
+    await tallybook.done("competition", "result", league, "Ajax - Brest", "0:1", *named)  # no result gives points yet
+    await tallybook.done("scoring", "declare", league, "Table", "football")
+    for command in (
+        ("competition", "result", league, "Ajax - Brest", "1:2", *named),
+        ("competition", "change", league, "Ajax - Brest", *named),
+        ("competition", "add", league, "Brest", "Ajax", "--result", "2:1", *named),
+        (*record, "Brest", "Ajax", "--group", "1", "--key", "M7", "--result", "+:-", *named),
+    ):
+        assert "has the lower score" in " ".join(await tallybook.refused(*command)), command
+    await tallybook.done(*record, "Brest", "Ajax", "--group", "1", "--key", "M7", "--result", "2:1 wo", *named)
+    refused = await tallybook.refused(*record, "--key", "M7", "--result", "2:1", *named)
+    assert "has the lower score" in " ".join(refused)
+    assert await points(tallybook, league) == [6, 0]

@@ -312,6 +312,24 @@ async def test_two_lines_with_one_key_are_refused(tallybook: Tallybook, tmp_path
     ]
 
 
+async def test_a_winner_that_the_score_contradicts_is_refused_and_without_one_the_score_says_it(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("Nr,Home,Away,Score,Winner\n1,A,B,2:1,B\n")
+    assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
+        "Nothing is brought; correct these lines.",
+        "  line 2, winner: has the lower score; name nobody, or add a word such as wo",
+    ]
+    slug, winners = "", list[str | None]()
+    for line in ("2:1 wo,B", "3:1,", "0:1,", "2:2,"):
+        file.write_text(f"Nr,Home,Away,Score,Winner\n1,A,B,{line}\n")
+        slug = await bring(tallybook, file, slug, like="football")
+        names = {one["id"]: one["name"] for one in await tallybook.json("competitor", "list", slug)}
+        winners.append(names.get((await tallybook.json("competition", "list", slug))[0]["winner"]))
+    assert winners == ["B", "A", "B", None]
+
+
 async def test_dates_that_could_have_either_order_are_asked_for_once(tallybook: Tallybook, tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("Date;Home;Away;Score\n01/02/2026;A;B;2:1\n")

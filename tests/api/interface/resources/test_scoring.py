@@ -187,6 +187,36 @@ async def test_a_winner_that_the_score_said_follows_it_and_another_one_stays(
     assert not (await verified(database)).differences
 
 
+async def test_a_result_without_a_winner_has_that_of_its_score_whenever_it_is_sent(
+    league: League, database: Database
+) -> None:
+    """One rule for new and corrected results: a winner stays only as long as the score does not contradict it."""
+    a, b, _ = league.ids
+    await league.score()
+
+    async def winner(match: int) -> int | None:
+        shown = (await league.client.get(f"competitions/{match}.json")).json["competition"]
+        return next((one["competitor_id"] for one in shown["participants"] if one["winner"]), None)
+
+    typed = await league.play(a, b, "2:1")
+    assert await winner(typed) == a
+    for named, sent, expected in (
+        ({"result": "2:2 pen", "winner": b}, {"result": "3:3 pen"}, b),
+        ({"result": "2:2 pen", "winner": b}, {"result": "3:1"}, a),
+        ({"result": "2:1", "winner": b}, {"result": "3:1"}, a),
+        ({"result": "2:1 wo", "winner": b}, {"result": "3:1 wo"}, b),
+        ({"result": "2:1", "winner": ""}, {"result": "1:2"}, b),
+        ({"result": "2:1", "winner": a}, {"participants": listed([b, a])}, b),
+        ({"result": "2:2 pen", "winner": b}, {"result": ""}, None),
+        ({"result": "1:0", "winner": b}, {"location": "Hall 2"}, b),
+    ):
+        assert (await league.correct(typed, participants=listed([a, b]), **named)).status == 200
+        assert (await league.correct(typed, **sent)).status == 200
+        assert await winner(typed) == expected, (named, sent)
+        assert await league.table() == {one: 3 * (one == expected) for one in league.ids}, (named, sent)
+    assert not (await verified(database)).differences
+
+
 async def test_where_points_expire_a_result_may_be_sent_with_the_date_that_the_competition_has(season: Season) -> None:
     ids = await register(season.client, "Ajax", "Bari")
     lasting = {"main_unity_lasts": "P52W", "main_unity_expires_on": "week"}
