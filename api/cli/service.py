@@ -22,13 +22,20 @@ from api.cli.where import HERE, Json, Where, address, find, located, tournament_
 from api.desk.desk import Desk, open_desk
 from api.service import systemd
 from api.service.lifecycle import stop_on_signals
-from api.service.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN, PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
+from api.service.settings import (
+    MEMORY_MIB_MAX,
+    MEMORY_MIB_MIN,
+    ORIGIN,
+    PROXIES_MAX,
+    REQUESTS_PER_SECOND_MAX,
+    Settings,
+)
 from api.service.supervisor import PROCESSES_MAX, SideTask, refuse_unless_free, run_service
 from api.service.worker_process import work
 from engine.database import migrator
 from engine.database.distribution import SHARDS_MAX
 from engine.database.pool import open_database
-from engine.domain.errors import TallybookError
+from engine.domain.errors import TallybookError, Unacceptable
 from engine.domain.terms import CompetitorId
 from engine.process.telemetry import LogLevel, log_to
 from projections.answers.rankings import ListedRanking
@@ -76,6 +83,7 @@ async def serve(
     open_metrics: Annotated[bool, Parameter(negative="")] = False,
     requests_per_second: RequestsPerSecond = None,
     proxies: Proxies = 0,
+    allow_origin: Annotated[list[str] | None, Parameter(negative="")] = None,
     memory: Memory = MEMORY_BYTES // MIB,
     digests_to: Path | None = None,
     every: Every = NOTE_SECONDS,
@@ -95,6 +103,9 @@ async def serve(
         Do not keep the tables; workers elsewhere do.
     open_metrics
         Show /metrics without a token.
+    allow_origin
+        Origin, such as https://club.example, whose pages may send tokens from browsers; may be given several times.
+        What needs no token is for pages of all origins.
     memory
         MiB of memory for tournaments in each process. If the tournaments in use need more, it reads them repeatedly.
     digests_to
@@ -105,6 +116,7 @@ async def serve(
         requests_per_second=requests_per_second,
         proxies=proxies,
         memory_bytes=memory * MIB,
+        origins=_origins(allow_origin or []),
     )
     async with located(where, joinable=True, creates=True) as dsn:
         noting = None if digests_to is None else partial(keep_noting, dsn, digests_to, every)
@@ -118,6 +130,17 @@ async def serve(
             log_level=log_level,
             side_task=noting,
         )
+
+
+def _origins(given: list[str]) -> tuple[str, ...]:
+    """Raises Unacceptable if one is not what browsers call an origin."""
+    for origin in given:
+        if ORIGIN.fullmatch(origin) is None:
+            raise Unacceptable(
+                f"{origin!r} is not an origin: write scheme and host in small letters, and the port if it is not the "
+                "scheme's own, such as https://club.example or http://localhost:3000."
+            )
+    return tuple(given)
 
 
 async def worker(

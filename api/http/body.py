@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import HttpVersion11, web
 
 from api.http.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported
-from api.http.forms import BODY_BYTES_MAX, Form, parse_form
+from api.http.forms import BODY_BYTES_MAX, JSON_UNNAMED, Form, parse_form
 from api.http.reply import JSON
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest
@@ -111,4 +111,7 @@ def _refuse_other_media(request: HttpRequest) -> None:
     if media_type in (_FORM, JSON) and charset in ("", "utf-8", "utf8"):
         return
     if "Content-Type" in request.headers or request.body != b"":
-        raise MediaTypeUnsupported(f"Send the body as {_FORM} or {JSON}, in UTF-8.")
+        looks_like_json = media_type != JSON and (request.body or b"").startswith(b"{")
+        raise MediaTypeUnsupported(
+            JSON_UNNAMED if looks_like_json else f"Send the body as {_FORM} or {JSON}, in UTF-8."
+        )

@@ -20,6 +20,9 @@ BODY_BYTES_MAX: Final = 1_048_576
 FORM_FIELDS_MAX: Final = 2_048
 """Fields of one form or JSON object. More performances than that fit into the one field `result`, as a JSON object."""
 
+JSON_UNNAMED: Final = "The body looks like JSON; send it with the header Content-Type: application/json."
+_NOT_A_FORM: Final = "The form cannot be read; send fields as name=value, joined by &."
+
 Form = Mapping[str, str]
 """The decoded fields of a form by their names."""
 JsonFields = Mapping[str, bytes]
@@ -44,7 +47,7 @@ def parse_form(body: bytes, lists: frozenset[str] = frozenset()) -> dict[str, st
     for pair in body.split(b"&"):
         encoded_name, equals, value = pair.partition(b"=")
         if not encoded_name or not equals:
-            raise Unreadable("The form cannot be read; send fields as name=value, joined by &.")
+            raise Unreadable(JSON_UNNAMED if body.startswith(b"{") else _NOT_A_FORM)
         name = _decoded(encoded_name)
         if name not in form:
             form[name] = _decoded(value)

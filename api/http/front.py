@@ -19,6 +19,7 @@ from api.http.outgoing import Outgoing
 from api.http.reply import REQUEST_ID_BYTES, Reply
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest, Router
+from api.http.sharing import Sharing
 from api.http.turned_away import Door
 from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
 from engine.process.telemetry import ERRORS, REQUEST_SECONDS, Lines, adder, by_kind, observer
@@ -28,6 +29,7 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OP
 """Methods that metrics tell apart."""
 _ERRORS: Final = by_kind(ERRORS, {500, *problems.STATUSES.values()})
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_NOT_SHARED: Final = Sharing()
 _logger = structlog.get_logger()
 
 
@@ -45,12 +47,14 @@ class Front:
         lines: Lines,
         outgoing: Outgoing,
         *,
+        sharing: Sharing = _NOT_SHARED,
         background: Callable[[], Coroutine[None, None, None]] = _nothing,
     ) -> None:
         self.background = background
         self.outgoing = outgoing
         self._router = router
         self._lines = lines
+        self._sharing = sharing
         self._door = Door(lines)
 
     async def answer(self, request: HttpRequest) -> Sent:
@@ -63,9 +67,9 @@ class Front:
         except QueueFull as full:
             if (away := self._door.turn_away(request, full)) is not None:
                 return away
-            reply = _problem(incoming, full)
+            reply = self._problem(incoming, full)
         except TallybookError as error:
-            reply = _problem(incoming, error)
+            reply = self._problem(incoming, error)
         except Exception:
             _logger.exception(
                 "request_failed", request_id=incoming.request_id, method=request.method, path=request.path
@@ -79,7 +83,7 @@ class Front:
     def misread(self, request: HttpRequest, error: TallybookError) -> Reply:
         """Answers what is not a request, or arrives too slowly. Ends its connection without reading anything else."""
         incoming = IncomingRequest(request, self._request_id(request), monotonic())
-        reply = _problem(incoming, error)
+        reply = self._problem(incoming, error)
         reply.closing = reply.lingers = True
         reply.request_id = incoming.request_id
         reply.on_end = partial(self._note, incoming, reply.code)
@@ -111,6 +115,15 @@ class Front:
             **incoming.facts,
         )
 
+    def _problem(self, incoming: IncomingRequest, error: TallybookError) -> Reply:
+        status = problems.STATUSES.get(type(error), 500)
+        incoming.facts["code"] = error.code
+        faults = error.faults if isinstance(error, Refusal) else ()
+        headers = problems.headers(error) + self._sharing.lines(incoming.request)
+        reply = Reply(problems.body(status, error.message, faults), code=status, headers=headers)
+        reply.closing = isinstance(error, Unreadable)  # the rest of the body is not read
+        return reply
+
     def _request_id(self, request: HttpRequest) -> str:
         """The client's id, or a random one: a counter would reveal the number of requests between two answers."""
         given = request.headers.get("X-Request-Id")
@@ -137,15 +150,6 @@ class TracedFront(Front):
         if hasattr(incoming, "span"):
             facts = incoming.facts | {"request_id": incoming.request_id}
             self._spans.end_request(incoming.span, method_label(incoming.request.method), incoming.path, status, facts)
-
-
-def _problem(incoming: IncomingRequest, error: TallybookError) -> Reply:
-    status = problems.STATUSES.get(type(error), 500)
-    incoming.facts["code"] = error.code
-    faults = error.faults if isinstance(error, Refusal) else ()
-    reply = Reply(problems.body(status, error.message, faults), code=status, headers=problems.headers(error))
-    reply.closing = isinstance(error, Unreadable)  # the rest of the body is not read
-    return reply
 
 
 def method_label(method: str) -> str:

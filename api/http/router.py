@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -20,6 +21,9 @@ PATHS_KEPT_MAX: Final = 10_000
 PATH_KEPT_CHARACTERS_MAX: Final = 300
 """A process remembers the handlers of this many paths of up to this many characters. It looks up longer paths each
 time."""
+
+LIKENESS_MIN: Final = 0.8
+"""How like an unknown path another must be, from 0 to 1, to be named in its place."""
 
 PathIds = Mapping[str, Any]
 NOTHING_HERE: Final = "There is nothing at this address."
@@ -89,6 +93,10 @@ class Router:
             handlers["HEAD"] = handler
         self._patterns[path] = re.compile(re.sub(r"\\{(\w+)(\\\.)*\\}", _part, re.escape(path)))
 
+    def routes(self) -> list[tuple[str, Mapping[str, Handler]]]:
+        """All templates, with the handlers of their methods."""
+        return [(path, dict(handlers)) for path, handlers in self._handlers.items()]
+
     def resolve(self, method: str, path: str) -> Found:
         """Finds the handler of `path`, which is percent-encoded as it was sent. Raises NotFound and
         MethodNotAllowed."""
@@ -115,7 +123,22 @@ class Router:
                 return Found(template, handlers[method], parameters, ids)
         if self._nothing is not None and method in ("GET", "HEAD"):
             return self._nothing
-        raise NotFound(NOTHING_HERE)
+        raise NotFound(self.nothing_at(path))
+
+    def nothing_at(self, path: str) -> str:
+        """Says that nothing is at `path`, and which path of as many parts is most like it."""
+        if len(path) <= PATH_KEPT_CHARACTERS_MAX:
+            templates = {
+                _bare(template): template for template in self._patterns if template.count("/") == path.count("/")
+            }
+            for like in get_close_matches(_bare(path), templates, n=1, cutoff=LIKENESS_MIN):
+                return f"{NOTHING_HERE} The most similar one is {templates[like]}."
+        return NOTHING_HERE
+
+
+def _bare(path: str) -> str:
+    """A path or template without the names of tournaments, ids and parameters, which say nothing about likeness."""
+    return re.sub(r"(?<=^/tournament/)[^/]+|(?<=^/board/)[^/]+|{\w+[.]*}|\b[0-9]+\b", "", path, flags=re.ASCII)
 
 
 def _part(named: re.Match[str]) -> str:

@@ -392,6 +392,10 @@ def lists_of(fields: Fields) -> frozenset[str]:
 
 
 def _undeclared(name: str, kind: str, fields: Fields) -> Fault:
+    if name.startswith("{"):
+        return Fault(
+            shortened(name), "is the beginning of JSON; send that with the header Content-Type: application/json"
+        )
     taken = f"it takes {', '.join([field.name for field in fields]) or 'none'}"
     as_list = f"send {name[:-2]}=1,2; " if name.endswith("[]") and name[:-2] in lists_of(fields) else ""
     return Fault(shortened(name), f"is not a {kind} of this operation; {as_list}{taken}")

@@ -19,6 +19,7 @@ from api.http.front import Front, TracedFront
 from api.http.limits import CLIENT_CONNECTIONS_MAX
 from api.http.outgoing import Outgoing
 from api.http.router import Router
+from api.http.sharing import Sharing
 from api.interface.access import Access
 from api.interface.handlers import Handlers
 from api.interface.public import reads, stream
@@ -72,9 +73,11 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throt
     docs.add_to(router, compression, static, handlers.public_views, visits=visits, proxies=settings.proxies)
     BoardHandlers(handlers.public_views, compression, static, visits=visits, proxies=settings.proxies).add_to(router)
     ConsoleHandlers(Console(handlers, desk, static), proxies=settings.proxies).add_to(router)
+    sharing = Sharing(settings.origins)
+    sharing.add_to(router)
     if tracing.spans is None:
-        return Front(router, lines, outgoing, background=streams.run)
-    return TracedFront(tracing.spans, router, lines, outgoing, background=streams.run)
+        return Front(router, lines, outgoing, sharing=sharing, background=streams.run)
+    return TracedFront(tracing.spans, router, lines, outgoing, sharing=sharing, background=streams.run)
 
 
 @asynccontextmanager

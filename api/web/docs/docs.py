@@ -53,7 +53,7 @@ def add_to(
         """A page for browsers. Raises NotFound for programs."""
         accepted = incoming.request.headers.getall("Accept", ())
         if accepted_type(accepted, (JSON, _HTML)) != _HTML:
-            raise NotFound(NOTHING_HERE)
+            raise NotFound(router.nothing_at(incoming.request.url.raw_path))
         incoming.facts["code"] = NotFound.code
         return Reply(nothing, code=404, media_type=HTML_TYPE, headers=PAGE_HEADERS)
 

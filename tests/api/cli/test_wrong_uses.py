@@ -51,6 +51,10 @@ def one_sentence(ended: Said, code: int = 1) -> str:
         ("webhook remove {slug} 99", "This tournament has no webhook 99."),
         ("void {slug} 999", "This tournament has no competition 999."),
         ("follow {slug} --after x", '--after takes the id of an event, a sequence, or "head".'),
+        (
+            "serve --allow-origin club.example",
+            "'club.example' is not an origin: write scheme and host in small letters",
+        ),
         ("set-aside {slug} 1", "Every event up to the head, "),
     ],
 )

@@ -15,7 +15,7 @@ from api.desk.desk import Desk
 from api.http import router as router_module
 from api.http.errors import MethodNotAllowed
 from api.http.reply import Reply
-from api.http.router import IncomingRequest, Router
+from api.http.router import NOTHING_HERE, IncomingRequest, Router
 from engine.domain.errors import NotFound
 from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS
@@ -193,6 +193,24 @@ def test_a_path_is_found_by_its_template_and_its_parameters_are_decoded() -> Non
 def test_other_paths_lead_nowhere(path: str) -> None:
     with pytest.raises(NotFound):
         a_router().resolve("GET", path)
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/tournament/cup/ranking.json", "/tournament/{tournament}/rankings.json"),
+        ("/tournament/cup/rankings/7/standing.json", "/tournament/{tournament}/rankings/{ranking_id}/standings.json"),
+        ("/tournaments/cup/rankings.json", "/tournament/{tournament}/rankings.json"),
+        ("/board/cup/rankings/7/standings.jsn", "/board/{tournament}/rankings/{ranking_id}/standings.json"),
+        ("/tournament/cup/results/7.json", None),
+        ("/wp-login.php", None),
+    ],
+)
+async def test_an_unknown_path_names_the_one_that_is_most_like_it(client: Client, path: str, meant: str | None) -> None:
+    for method in "GET", "POST":
+        answer = await client.send(method, path)
+        said = NOTHING_HERE if meant is None else f"{NOTHING_HERE} The most similar one is {meant}."
+        assert (answer.status, answer.json["message"]) == (404, said)
 
 
 def test_other_methods_are_told_which_there_are() -> None:

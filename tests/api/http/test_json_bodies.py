@@ -17,7 +17,7 @@ from engine.domain.errors import Unacceptable, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, TAGS_MAX
 from tests.api.asking import Log, example_of, keyed, path_of, refused, with_points
 from tests.api.rendered import BY_NAME
-from tests.service import Answer, Client, Season, listed
+from tests.service import FORM, Answer, Client, Season, listed
 
 JSON: Final = {"Content-Type": "application/json"}
 WRITES: Final = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
@@ -68,6 +68,15 @@ async def test_json_may_name_its_charset_and_an_empty_body_has_no_fields(season:
     refused(await client.post("competitors.json", b"{}", {"Content-Type": "text/json"}), 415)
     answer = await client.send("PUT", f"{tournament}/{season.path}/close.json", b"", JSON)
     assert answer.status == 200
+
+
+async def test_json_without_its_media_type_is_told_which_to_send(client: Client) -> None:
+    for body in b'{"name": "Ana"}', b'{"name": "a=b"}':
+        for media_type, status in (FORM, 400 if b"=" not in body else 422), ("", 415), ("text/plain", 415):
+            answer = await client.post("competitors.json", body, {"Content-Type": media_type})
+            assert answer.status == status
+            assert b"send" in answer.body
+            assert b"with the header Content-Type: application/json" in answer.body
 
 
 async def test_null_empties_what_can_be_empty(season: Season) -> None:

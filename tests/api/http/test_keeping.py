@@ -21,10 +21,10 @@ NOWHERE: Final = {"/nowhere": {"GET", "HEAD"}, "/static/0/board.css": {"GET"}, "
 
 def expected(method: str, path: str, status: int) -> str:
     """What an answer should say."""
-    if path.endswith("/events") and status == 200:
-        return "no-store, no-transform"
     if method not in ("GET", "HEAD") or status not in (200, 304):
         return NOT_STORED
+    if path.endswith("/events") and status == 200:
+        return "no-store, no-transform"
     if path.startswith("/static/"):
         return "public, max-age=31536000, immutable"
     if path.startswith("/tournament/"):
