@@ -437,6 +437,16 @@ def _record_result(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     return recording(board, commands.RecordResult(**fields))
 
 
+def _record_results(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    """Of competitions of this board, perhaps of one twice, and of a new one."""
+    asked = [_change_competition(draw, board, next_id) for _ in range(draw(st.integers(1, 3)))]
+    changed = [{**msgspec.structs.asdict(one), "of": one.competition_id, "competition_id": next_id()} for one in asked]
+    new = msgspec.structs.asdict(_add_competition(draw, board, next_id))
+    return commands.RecordResults(
+        items=tuple([commands.RecordResult(**one) for one in ([*changed, new] if draw(st.booleans()) else changed)])
+    )
+
+
 def _create_ranking(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     return commands.CreateRanking(
         ranking_id=next_id(),
@@ -673,6 +683,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_add_competition] * 2,
     *[_change_competition] * 2,
     _record_result,
+    _record_results,
     *[_create_ranking] * 2,
     *[_change_participants] * 4,
     *[_add_unity] * 3,
@@ -779,7 +790,7 @@ def _decided_with(
     given = GivenLines()
     for recorded in run:
         given.take(recorded)
-    return *events, *finished(rescored(board, events[0], given, results, None))
+    return *events, *finished(rescored(board, events, given, results, None))
 
 
 def _add_unity_of_results(draw: _Draw, board: Board, next_id: _NextId) -> Command:

@@ -37,10 +37,11 @@ def own_tag(resource: Competitor | Competition | Ranking | ListedRanking) -> str
 
 
 class Condition(Struct, frozen=True):
-    """The condition that a resource still has one of the own tags. `kind` is ranking, competitor or competition."""
+    """The condition that each of the resources still has one of the own tags. `kind` is ranking, competitor or
+    competition."""
 
     kind: str
-    resource_id: int
+    resource_ids: tuple[int, ...]
     own_tags: frozenset[str]
 
     @property
@@ -52,19 +53,20 @@ class Condition(Struct, frozen=True):
 
     def refuse_unless_met(self, board: Board) -> None:
         """Raises PreconditionFailed. A resource that does not exist passes: the judging refuses it for that."""
-        resource = self._resource(board)
-        if resource is not None and own_tag(resource) not in self.own_tags:
-            raise PreconditionFailed(
-                f"The {self.kind} {self.resource_id} has changed since its ETag was sent; read it again, then send "
-                "your change with the new ETag."
-            )
+        for resource_id in self.resource_ids:
+            resource = self._resource(board, resource_id)
+            if resource is not None and own_tag(resource) not in self.own_tags:
+                raise PreconditionFailed(
+                    f"The {self.kind} {resource_id} has changed since its ETag was sent; read it again, then send "
+                    "your change with the new ETag."
+                )
 
-    def _resource(self, board: Board) -> Competitor | Competition | Ranking | None:
+    def _resource(self, board: Board, resource_id: int) -> Competitor | Competition | Ranking | None:
         if self.kind == "ranking":
-            return board.rankings.get(RankingId(self.resource_id))
+            return board.rankings.get(RankingId(resource_id))
         if self.kind == "competitor":
-            return board.competitors.get(CompetitorId(self.resource_id))
-        return board.competitions.get(CompetitionId(self.resource_id))
+            return board.competitors.get(CompetitorId(resource_id))
+        return board.competitions.get(CompetitionId(resource_id))
 
 
 def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition | None:
@@ -86,7 +88,7 @@ def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition |
         return None
     name, resource_id = next(iter(ids.items()))
     own_tags = frozenset(tag.partition("-")[0] for weak, tag in _TAG.findall(text) if not weak)
-    return Condition(name.removesuffix("_id"), resource_id, own_tags)
+    return Condition(name.removesuffix("_id"), (resource_id,), own_tags)
 
 
 def _unreadable(message: str) -> Unreadable:

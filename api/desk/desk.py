@@ -147,6 +147,7 @@ class Desk:
         if isinstance(case.command, NEEDS_EVIDENCE):
             case.evidence = evidence_of(live, case.command)
             case.alone |= case.evidence is not None and case.evidence.alone
+            case.exact |= case.evidence is not None and case.evidence.exact
         case.condition = self.quotas.limit(live, case.command, condition) or condition
         self._docket(live).put_when_looked_up(case)
 

@@ -26,6 +26,7 @@ from engine.domain.commands import (
     NextReveal,
     Previewed,
     RecordResult,
+    RecordResults,
     ReopenRanking,
     Revalue,
     ReversePoints,
@@ -62,7 +63,8 @@ Overtaken."""
 NeedsEvidence = Previewed | ChangePublication | RecordResult
 """The commands that may need more than the board."""
 NEEDS_EVIDENCE: Final = get_args(NeedsEvidence)
-_Rescoring = ChangeCompetition | DeclareScoring | ReopenRanking | ChangeParticipants | ModifyRanking
+_MOVED: Final = "Where points expire and results give points, change a date in a separate request."
+_Rescoring = ChangeCompetition | RecordResults | DeclareScoring | ReopenRanking | ChangeParticipants | ModifyRanking
 """The commands after which results may give other points."""
 
 
@@ -270,6 +272,9 @@ class ScoredAgain(Evidence):
         super().__init__(live)
         self.command = command
         self.alone = isinstance(command, ChangeCompetition) and command.participants is not UNSET  # it is exact
+        self._are_many = isinstance(command, RecordResults)
+        if self._are_many:
+            self.alone = self.exact = True  # keys and other requests must not change what any of them means
         self._dated: PointsAtAnotherDate | None = None
         if isinstance(command, ReopenRanking) or (
             isinstance(command, ChangeCompetition) and command.started_at is not UNSET
@@ -300,28 +305,38 @@ class ScoredAgain(Evidence):
             await self._events.look_up(partial(self._read, live_pool))
             self.exact = True
 
-    def _is_moved(self) -> bool:
-        """Whether an existing competition gets another date, rather than the same again."""
-        command, competitions = self.command, self._live.board.competitions
-        return isinstance(command, ChangeCompetition) and command.started_at not in (
-            UNSET,
-            competitions[command.competition_id].date,
-        )
+    def _decided(self) -> tuple[Event, ...]:
+        """The events of the command alone. Raises a Refusal."""
+        live = self._live
+        return decide(live.board, self.command, Known(results=live.results, now=live.expired_by))
+
+    def _refuse_moved(self) -> None:
+        """Raises Unacceptable if points expire and an existing competition gets another date, rather than the same
+        again."""
+        board, command = self._live.board, self.command
+        changes = [recording(board, one) for one in command.items] if isinstance(command, RecordResults) else [command]
+        for one in changes if self._live.expires else ():
+            if isinstance(one, ChangeCompetition) and one.started_at not in (
+                UNSET,
+                board.competitions[one.competition_id].date,
+            ):
+                raise Unacceptable(_MOVED)
 
     async def _read(self, live_pool: LivePool) -> tuple[Event, ...]:
         live, self._refusal = self._live, None
         await live_pool.make_current(live)
         try:
-            event = decide(live.board, self.command)[0]
-            if live.expires and self._is_moved():
-                raise Unacceptable("Where points expire and results give points, change a date in a separate request.")
-            return await read_rescored(live_pool, live, event)
+            decided = self._decided()
+            self._refuse_moved()
+            return await read_rescored(live_pool, live, decided)
         except Refusal as refusal:
             self._refusal = refusal  # of a state that may change yet
             return ()
 
     def decide(self) -> tuple[Event, ...]:
-        events = decide(self._live.board, self.command) if self._dated is None else self._dated.decide()
+        events = self._decided() if self._dated is None else self._dated.decide()
+        if self._are_many:
+            self._refuse_moved()
         if not self._may_rescore or self._events.value is None:
             return events
         if self._refusal is not None:

@@ -16,6 +16,7 @@ from engine.domain.commands import (
     AddCompetitions,
     AddPointsToRankings,
     Command,
+    RecordResults,
     RegisterCompetitor,
     RegisterCompetitors,
 )
@@ -138,7 +139,7 @@ def _need(command: Command) -> dict[str, int]:
     """What the command certainly adds. The effects of voiding or undoing are not known before judging."""
     events = competitors = 1
     match command:
-        case RegisterCompetitors() | AddCompetitions():
+        case RegisterCompetitors() | AddCompetitions() | RecordResults():
             events = competitors = len(command.items)
         case AddPointsToRankings():
             events = len(command.rankings)

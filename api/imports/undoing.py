@@ -223,7 +223,7 @@ def _foreseen(
     for command in commands:
         decided += decide(board, command, known)
         if may_rescore(board, command):
-            decided += yield from rescored(board, decided[-1], given, live.results, live.expired_by)
+            decided += yield from rescored(board, decided[-1:], given, live.results, live.expired_by)
         yield
     for event in decided:
         if isinstance(event, Points) and event.replaced:

@@ -88,8 +88,8 @@ class Recall(Enveloped, frozen=True, kw_only=True):
 
 
 class Many(Struct, frozen=True):
-    """How an operation creates several at once, from the field `items`. `command` is made of the commands that its
-    items would be by themselves. `render` shows everything that its events created."""
+    """How an operation makes or changes several at once, from the field `items`. `command` is made of the commands that
+    its items would be by themselves. `render` shows everything that its events made or changed."""
 
     command: Callable[..., Command]
     answer: Answer
@@ -139,13 +139,13 @@ class Write(Struct, frozen=True):
         tournament."""
         if of_items:
             (name,) = self.new_ids.values()
-            return self.answer.minimal({"ids": [getattr(event, name) for event in events if event.creates]})
+            return self.answer.minimal({"ids": [getattr(event, name) for event in events if event.touches]})
         return self.answer.minimal({key: getattr(events[0], name) for key, name in self.new_ids.items()})
 
     def whole(self, view: BoardNow, events: Items[Event], *, of_items: bool) -> bytes | Later:
         """The body of the whole answer to what led to these events, or how to begin it."""
         if of_items and self.many is not None:
-            return self.many.render(view, self.many.answer, [event for event in events if event.creates])
+            return self.many.render(view, self.many.answer, [event for event in events if event.touches])
         return self.render(view, self.answer, events if self.shows_all else events[0])
 
 

@@ -685,7 +685,7 @@ def json_text(read: Callable[[str], Any], schema: Schema) -> FieldType:
 
 def items_field(item: Schema) -> Field:
     """The field `items` of an operation that takes such an item."""
-    about = f"in place of all other fields, a JSON array of at most {ITEMS_MAX:,} objects; all are created, or none"
+    about = f"in place of all other fields, a JSON array of at most {ITEMS_MAX:,} objects; all are recorded, or none"
     return Field(ITEMS, json_text(_items_of, {"type": "array", "items": item, "minItems": 1}), about)
 
 

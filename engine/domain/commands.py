@@ -106,7 +106,15 @@ class ChangeCompetition(_CompetitionChange, frozen=True, kw_only=True):
 
 
 class RecordResult(_CompetitionChange, frozen=True, kw_only=True):
-    """Gives a result to the competition with this key; if there is none, adds it, with its id."""
+    """Gives a result to the competition `of`, or to the one with this key; if there is none, adds it, with its id."""
+
+    of: CompetitionId | None = None
+
+
+class RecordResults(CommandBase, frozen=True, kw_only=True):
+    """All of them, or none."""
+
+    items: tuple[RecordResult, ...]
 
 
 class ExpirePoints(CommandBase, frozen=True, kw_only=True):
@@ -289,7 +297,14 @@ class ChangePublication(CommandBase, frozen=True, kw_only=True):
 
 
 Previewed = (
-    Revalue | ReversePoints | ChangeCompetition | DeclareScoring | ReopenRanking | ChangeParticipants | ModifyRanking
+    Revalue
+    | ReversePoints
+    | ChangeCompetition
+    | RecordResults
+    | DeclareScoring
+    | ReopenRanking
+    | ChangeParticipants
+    | ModifyRanking
 )
 """The commands whose effect can be shown before they are submitted."""
 OneEvent = (
@@ -321,6 +336,7 @@ Command = (
     | AddCompetition
     | AddCompetitions
     | RecordResult
+    | RecordResults
     | AddPoints
     | AddPointsToRankings
     | ExpirePoints

@@ -78,6 +78,9 @@ from engine.domain.tiebreaking import tiebreak_faults, with_editions
 _T = TypeVar("_T")
 _N = TypeVar("_N", str, str | None, str | UnsetType, str | None | UnsetType)
 _E = TypeVar("_E", bound=Event)
+_MayHaveKey = (
+    commands.RegisterCompetitor | commands.AddCompetition | events.CompetitionAdded | events.CompetitionChanged
+)
 
 
 def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tuple[Event, ...]:
@@ -116,6 +119,11 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
             added = _add_competitions(state, command)
         case commands.RecordResult():
             return decide(state, recording(state, command), known)
+        case commands.RecordResults():
+            made = _record_results(state, command)
+            return *made, *new_scores(
+                state, [one for one in made if isinstance(one, events.CompetitionAdded)], known.now
+            )
         case commands.ExpirePoints():
             return ()  # those that are due are summed before: see `projections/live/due.py`
         case _:
@@ -374,16 +382,42 @@ def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[
     return _each(command.items, lambda item: add_competition(state, item))
 
 
+def _record_results(
+    state: State, command: commands.RecordResults
+) -> tuple[events.CompetitionAdded | events.CompetitionChanged, ...]:
+    def judge(item: commands.RecordResult) -> events.CompetitionAdded | events.CompetitionChanged:
+        its = recording(state, item)
+        return (
+            add_competition(state, its) if isinstance(its, commands.AddCompetition) else _change_competition(state, its)
+        )
+
+    made = _each(command.items, judge)
+    named = [one.competition_id for one in made]
+    refuse_if_any([Fault("items", f"competition {one} is named more than once") for one in repeated(named)])
+    _refuse_same_key(made)
+    more = len([one for one in made if one.creates])
+    _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions", more=more)
+    if sum([len(one.participants or ()) for one in made]) > PARTICIPANTS_MAX:
+        raise unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in total")])
+    return made
+
+
 def recording(state: State, command: commands.RecordResult) -> commands.AddCompetition | commands.ChangeCompetition:
     """The command that it is in this state. What it says of a known competition as that is changes nothing. Raises
     Unacceptable."""
     said = {name: value for name, value in msgspec.structs.asdict(command).items() if value is not UNSET}
-    its_id = state.competitions.by_key(name_key(command.key)) if isinstance(command.key, str) else None
+    its_id = said.pop("of")
+    if its_id is None and isinstance(command.key, str):
+        its_id = state.competitions.by_key(name_key(command.key))
+    elif its_id is not None and its_id not in state.competitions:
+        raise unacceptable([Fault("competition", f"competition {its_id} is not in this tournament")])
     if its_id is None:
         refuse_if_any([] if "group_id" in said else [Fault("group_id", "is required for a new competition")])
         return commands.AddCompetition(**{name: value for name, value in said.items() if value is not None})
     its = state.competitions[its_id]
-    same = {"competition_id", "key"} | {name for name, of in _AS_IT_IS.items() if said.get(name) == getattr(its, of)}
+    same = {"competition_id"} | {name for name, of in _AS_IT_IS.items() if said.get(name) == getattr(its, of)}
+    if command.of is None:
+        same.add("key")
     changed = {name: value for name, value in said.items() if name not in same}
     return commands.ChangeCompetition(competition_id=its_id, **changed)
 
@@ -781,9 +815,9 @@ def _refuse_taken_twice(new_ids: list[int]) -> None:
         raise IdTaken
 
 
-def _refuse_same_key(items: Iterable[commands.RegisterCompetitor | commands.AddCompetition]) -> None:
+def _refuse_same_key(items: Iterable[_MayHaveKey]) -> None:
     """Raises Unacceptable if two items of a request are to have the same key."""
-    keys = [name_key(item.key) for item in items if item.key is not None]
+    keys = [name_key(item.key) for item in items if isinstance(item.key, str)]
     refuse_if_any([Fault("items", f"{cited(key)} is the key of more than one") for key in repeated(keys)])
 
 

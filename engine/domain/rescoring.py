@@ -20,6 +20,7 @@ from engine.domain.commands import (
     Command,
     DeclareScoring,
     ModifyRanking,
+    RecordResults,
     ReopenRanking,
 )
 from engine.domain.counting import ANY_TIME, GivenBack, KnownResults, TotalOf, TotalsOfResults, totals_of_named
@@ -212,6 +213,8 @@ def may_rescore(state: State, command: Command) -> bool:
     match command:
         case ChangeCompetition():
             return is_scored(state) and any(getattr(command, one) is not UNSET for one in SCORED_FIELDS)
+        case RecordResults():
+            return is_scored(state)
         case DeclareScoring():
             return True
         case ReopenRanking() | ChangeParticipants() | ModifyRanking():
@@ -224,23 +227,35 @@ def may_rescore(state: State, command: Command) -> bool:
 
 
 def rescored(
-    state: State, event: Event, given: GivenLines, known: KnownResults, now: datetime | None
+    state: State, decided: Items[Event], given: GivenLines, known: KnownResults, now: datetime | None
 ) -> Steps[tuple[Event, ...]]:
-    """What scorings give and take back after an event that `may_rescore`; `given`: before it, for its competition or in
-    its ranking. Raises Conflict if a competition gave points in a closed ranking that would change, Unacceptable beyond
-    SCORED_LINES_MAX lines of a competition or RESCORED_LINES_MAX of a ranking, and LacksResults."""
-    match event:
-        case CompetitionChanged():
-            return (yield from _of_competition(state, event, given, known, now))
+    """What scorings give and take back after the events of a command that `may_rescore`; `given`: before them, for
+    their competitions or in their ranking. Raises Conflict if a competition gave points in a closed ranking that would
+    change, Unacceptable beyond SCORED_LINES_MAX lines of competitions or RESCORED_LINES_MAX of a ranking, and
+    LacksResults."""
+    match decided[0]:
         case ScoringDeclared() | ParticipantsChanged() | RankingModified() | RankingReopened():
-            return (yield from _of_ranking(state, event, given, known, now))
+            return (yield from _of_ranking(state, decided[0], given, known, now))
         case _:
-            return ()
+            changed = [event for event in decided if isinstance(event, CompetitionChanged)]
+            return (yield from _of_competitions(state, changed, given, known, now))
+
+
+def _of_competitions(
+    state: State, changed: Items[CompetitionChanged], given: GivenLines, known: KnownResults, now: datetime | None
+) -> Steps[tuple[Event, ...]]:
+    scores = list[_Scores]()
+    for event in changed:
+        scores += _of_competition(state, event, given, now)
+        yield
+    _refuse_beyond(SCORED_LINES_MAX, scores)
+    totals = yield from _totals([one for one in scores if one.before is not None], known, now)
+    return tuple([event for one in scores for event in one.events(None if one.before is None else totals)])
 
 
 def _of_competition(
-    state: State, event: CompetitionChanged, given: GivenLines, known: KnownResults, now: datetime | None
-) -> Steps[tuple[Event, ...]]:
+    state: State, event: CompetitionChanged, given: GivenLines, now: datetime | None
+) -> list["_Scores"]:
     competition_id, scores, closed = event.competition_id, list[_Scores](), list[str]()
     competition = _corrected(state.competitions[competition_id], event)
     _refuse_long(state, [competition.participants])
@@ -256,9 +271,7 @@ def _of_competition(
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; reopen them first: {', '.join(closed)}."
         )
-    _refuse_beyond(SCORED_LINES_MAX, scores)
-    totals = yield from _totals([one for one in scores if one.before is not None], known, now)
-    return tuple([event for one in scores for event in one.events(None if one.before is None else totals)])
+    return scores
 
 
 def _of_ranking(

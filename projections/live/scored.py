@@ -3,6 +3,8 @@
 No state keeps what they have given, because few results are ever corrected.
 """
 
+from collections.abc import Sequence as Items
+
 from engine.domain.counting import LacksResults
 from engine.domain.events import Event, Points, Recorded
 from engine.domain.rescoring import GivenLines, rescored
@@ -17,12 +19,14 @@ from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
 
 
-async def read_rescored(live_pool: LivePool, live: LiveTournament, event: Event) -> tuple[Event, ...]:
-    """What scorings give and take back after this event, which is not recorded yet, with pauses for other work. Raises
-    as `rescored`, the errors of `LivePool.points_of`, and Overtaken."""
+async def read_rescored(live_pool: LivePool, live: LiveTournament, decided: Items[Event]) -> tuple[Event, ...]:
+    """What scorings give and take back after these events, which are not recorded yet, with pauses for other work.
+    Raises as `rescored`, the errors of `LivePool.points_of`, and Overtaken."""
     given, tries, time_slice = GivenLines(), Tries(), TimeSlice()
-    if (competition_id := getattr(event, "competition_id", None)) is not None:
-        await take_caused(live_pool, live, competition_id, given.take)
+    if "competition" in decided[0].touches:
+        for event in decided:
+            if "competition" in event.touches and not event.creates:
+                await take_caused(live_pool, live, getattr(event, "competition_id"), given.take)  # noqa: B009 - no type says it
     else:
         for topic in (Topic.SCORED, Topic.REVERSED):
             async for events in live_pool.with_topic(live, topic):
@@ -32,7 +36,7 @@ async def read_rescored(live_pool: LivePool, live: LiveTournament, event: Event)
                         await time_slice.give_way()
     while True:
         try:
-            return await in_time_slices(rescored(live.board, event, given, live.results, live.expired_by))
+            return await in_time_slices(rescored(live.board, decided, given, live.results, live.expired_by))
         except LacksResults as lack:
             await read_results(live_pool, live, lack.ranking_ids)
             tries.again()

@@ -147,6 +147,10 @@ def record(**said: Any) -> Command:
     return commands.RecordResult(competition_id=NEW, **said)
 
 
+def record_all(*items: Command) -> Command:
+    return commands.RecordResults(items=items)  # type: ignore[arg-type]
+
+
 def report(competition_id: int, **said: Any) -> Command:
     return commands.ChangeCompetition(competition_id=competition_id, **said)
 
@@ -319,6 +323,10 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a result with a key that no competition has adds one": (
         record(group_id=7, participants=(ANNA, BEN), result="2:1", key="M7"),
         competed(ANNA, BEN, result="2:1", key="M7"),
+    ),
+    "several results may be of a competition by its id": (
+        record_all(record(of=DUEL, result="2:1")),
+        reported(DUEL, result="2:1"),
     ),
     "a main unity may have times, of which the lowest is the best": (
         create(ANNA, main_unity_sort=Sort.ASC, main_unity_time="ms"),
@@ -737,6 +745,19 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a result without a group that no competition has the key of": (
         record(result="2:1", key="M7"),
         [("group_id", "is required for a new competition")],
+    ),
+    "no result, where several are taken": (record_all(), [("items", "must contain at least one item")]),
+    "several results of the same competition": (
+        record_all(record(of=DUEL, result="2:1"), record(of=DUEL, result="2:2")),
+        [("items", f"competition {DUEL} is named more than once")],
+    ),
+    "several results, one of an unknown competition": (
+        record_all(record(of=DUEL, result="2:1"), record(of=999, result="2:2")),
+        [("items[1].competition", "competition 999 is not in this tournament")],
+    ),
+    "several results with the same new key": (
+        record_all(record(group_id=1, key="M8"), commands.RecordResult(competition_id=NEW_TOO, group_id=1, key="M8")),
+        [("items", "'M8' is the key of more than one")],
     ),
     "a unity with 7 decimals": (measure("Score", decimals=7), [("decimals", "must be from 0 to 6")]),
     "a unity with times and decimals": (

@@ -61,7 +61,7 @@ class Played:
 
     def correct(self, result: str) -> list[Event]:
         (changed,) = decide(self.board, commands.ChangeCompetition(competition_id=DUEL, result=result))
-        more = finished(rescored(self.board, changed, self.given, {}, None))
+        more = finished(rescored(self.board, [changed], self.given, {}, None))
         self.take(changed, *more)
         return [*more]
 

@@ -33,7 +33,7 @@ from api.interface.resources.competitors import CompetitorPieces, RawCompetitor,
 from api.interface.resources.previews import COMPARED
 from api.interface.resources.standings import RankingShape
 from api.interface.shapes import answer_of, answered
-from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition, RecordResult
+from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition, RecordResult, RecordResults
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
 from engine.domain.times import timestamp, timestamp_or_none
@@ -80,7 +80,7 @@ class CompetitionShape(Struct, kw_only=True):
 
 
 class AddedCompetitionsShape(Struct):
-    """Several competitions that one request added, in its order."""
+    """Several competitions that one request added or changed, in its order."""
 
     competition: list[CompetitionShape]
 
@@ -369,13 +369,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Recording(
         "PUT",
         "results.json",
-        "Record a competition with its result: a new one, or the one with this key",
+        "Record a competition with its result, or several: a new one, or the one named or with this key",
         operation_id="recordResult",
         command=RecordResult,
         answer=Answer("competition", CompetitionShape, more={"ranking": RankingShape | UnsetType}),
         render=render_competition,
-        fields=_CHANGED,
+        fields=(Field("competition", ID, "which one; absent: the one with this key", argument="of"), *_CHANGED),
         new_ids={"id": "competition_id"},
+        many=Many(
+            RecordResults,
+            Answer("competitions", AddedCompetitionsShape, more={"ranking": RankingShape | UnsetType}),
+            render_competitions,
+        ),
         example={"group_id": 1, "key": "M1"},
     ),
     Preview(

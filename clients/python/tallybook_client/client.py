@@ -230,6 +230,14 @@ class Client:
         path = _path(slug, "results") + ("" if ranking is None else f"?ranking={ranking}")
         return await self._change("PUT", path, competition, MadeResult, idempotency_key)
 
+    async def record_results(
+        self, slug: str, competitions: Iterable[NewCompetition], *, idempotency_key: str | None = None
+    ) -> MadeSeveral:
+        """As `record_result`, for at most 1,000 of them: all are recorded, or none."""
+        return await self._change(
+            "PUT", _path(slug, "results"), {"items": [*competitions]}, MadeSeveral, idempotency_key
+        )
+
     async def list_results(self, slug: str, competition_id: int) -> tuple[RecordedResult, ...]:
         """The results that the competition had: first that with which it was added."""
         path = _path(slug, "competitions", competition_id, "results")

@@ -77,6 +77,7 @@ class SyncClient:
     add_competitions = _waiting(Client.add_competitions)
     change_competition = _waiting(Client.change_competition)
     record_result = _waiting(Client.record_result)
+    record_results = _waiting(Client.record_results)
     list_results = _waiting(Client.list_results)
     preview_change_competition = _waiting(Client.preview_change_competition)
     void_competition = _waiting(Client.void_competition)

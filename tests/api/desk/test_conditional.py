@@ -492,7 +492,7 @@ async def condition_of(desk: Desk, arena: Arena, match: CompetitionId) -> Condit
     """That the competition stays as it is now."""
     async with desk.live_pool.pinned(arena.tournament_id) as live:
         await desk.live_pool.make_current(live)
-        return Condition("competition", match, frozenset([own_tag(live.board.competitions[match])]))
+        return Condition("competition", (match,), frozenset([own_tag(live.board.competitions[match])]))
 
 
 async def submit_if(desk: Desk, arena: Arena, command: Command, condition: Condition) -> Receipt:

@@ -223,7 +223,7 @@ async def test_a_change_that_must_be_exact_shares_its_block_with_nothing(dsn: st
         arena = await open_arena(desk.database)
         match = await matched(desk, arena)
         async with desk.live_pool.pinned(arena.tournament_id) as live, gathered(dsn, owner, desk, arena):
-            condition = Condition("competition", match, frozenset([own_tag(live.board.competitions[match])]))
+            condition = Condition("competition", (match,), frozenset([own_tag(live.board.competitions[match])]))
             change = ChangeCompetition(competition_id=match, location="Rome")
             changing = desk.submit(live, change, actor=OPERATOR, condition=condition)
             await until(lambda: waiting_at(desk, arena) == 1)

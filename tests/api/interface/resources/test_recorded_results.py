@@ -1,7 +1,10 @@
 """One request records a match with its result: a new one, or the one with its key."""
 
 import asyncio
+import json
 from typing import Any
+
+import asyncpg
 
 from engine.database.pool import Database
 from tests.api.scored import League
@@ -61,3 +64,67 @@ async def test_two_that_record_the_same_key_at_once_make_one_match(league: Leagu
     assert {answer.status for answer in answers} == {200}
     assert len({answer.json["competition"]["id"] for answer in answers}) == 1
     assert await league.table() == {a: 3, b: 0, c: 0}
+
+
+async def record_all(league: League, items: list[dict[str, object]], **headers: str) -> Answer:
+    return await league.client.put("results.json", {"items": json.dumps(items)}, headers)
+
+
+async def test_results_of_a_round_are_one_block_with_all_their_points(
+    league: League, database: Database, owner: asyncpg.Connection
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    fixture, played = await league.play(a, b, ""), await league.play(b, c, "1:0")
+    blocks = await owner.fetchval("SELECT count(*) FROM block")
+    new = {"group_id": 1, "key": "M7", "participants": [c, a], "result": "0:2"}
+    items = [{"competition": fixture, "result": "2:2"}, {"competition": played, "result": "1:1"}, new]
+    answers = [await record_all(league, items, **{"Idempotency-Key": "round-1"}) for _ in range(2)]
+    assert [answer.status for answer in answers] == [200, 200], answers[0].body
+    assert answers[0].body == answers[1].body
+    listed = answers[0].json["competitions"]["competition"]
+    assert [one["result"] for one in listed] == ["2:2", "1:1", "0:2"]
+    assert [one["id"] for one in listed[:2]] == [fixture, played]
+    assert await owner.fetchval("SELECT count(*) FROM block") == blocks + 1
+    assert await league.table() == {a: 4, b: 2, c: 1}
+    minimal = await record_all(league, [{"key": "M7", "result": "2:0"}], Prefer="return=minimal")
+    assert minimal.json["ids"] == [listed[2]["id"]]
+    assert await league.table() == {a: 1, b: 2, c: 4}
+    assert not (await verified(database)).differences
+
+
+async def test_one_wrong_result_of_a_round_is_named_by_its_place_and_nothing_is_recorded(league: League) -> None:
+    a, b, c = league.ids
+    await league.score()
+    fixture = await league.play(a, b, "")
+    right = {"competition": fixture, "result": "2:1"}
+    for wrong, field in (
+        ({"competition": 999, "result": "1:0"}, "items[1].competition"),
+        ({"competition": fixture, "result": "2:2"}, "items"),
+        ({"group_id": 1, "participants": [b, c], "result": "1:0", "winner": a}, "items[1].winner"),
+        ({"key": "M8", "result": "1:0"}, "items[1].group_id"),
+    ):
+        refused = await record_all(league, [right, wrong])
+        assert (refused.status, [one["field"] for one in refused.json["errors"]]) == (422, [field]), refused.body
+    assert await league.table() == {a: 0, b: 0, c: 0}
+
+
+async def test_rounds_that_two_processes_record_at_once_give_what_one_after_the_other_would(
+    league: League, peers_client: Client, database: Database
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    one, other = await league.play(a, b, "1:0"), await league.play(b, c, "1:0")
+    both = [
+        [{"competition": one, "result": "0:1"}, {"competition": other, "result": result}] for result in ("2:2", "0:3")
+    ]
+    answers = await asyncio.gather(
+        *[
+            client.put("results.json", {"items": json.dumps(items)})
+            for client in (league.client, peers_client)
+            for items in both * 2
+        ]
+    )
+    assert {answer.status for answer in answers} == {200}
+    assert await league.table() in ({b: 4, c: 1, a: 0}, {b: 3, c: 3, a: 0})
+    assert not (await verified(database)).differences
