@@ -401,9 +401,13 @@ def add_points(board: Board, event: events.Points) -> None:
         unity.totals.add(delta.competitor_id, delta.amount)
         unity.version += 1
     elif deltas:
-        for delta in deltas:
-            unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
-        for unity_id in {delta.unity_id for delta in deltas}:
+        unity_ids = {delta.unity_id for delta in deltas}
+        if len(unity_ids) == 1:
+            unities[deltas[0].unity_id].totals.add_all(deltas)
+        else:
+            for delta in deltas:
+                unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
+        for unity_id in unity_ids:
             unities[unity_id].version += 1
 
 

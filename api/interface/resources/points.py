@@ -3,7 +3,7 @@
 Adding points is the most frequent request, so decoding deltas must be fast. The same amounts recur, so they are cached.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Items
 from functools import lru_cache
 from typing import Annotated, Final, TypeVar
@@ -67,15 +67,12 @@ def _deltas(text: str) -> tuple[Delta, ...]:
     lines = decoded_array(_LINES, text, _NAME, _FORM)
     if not lines:
         raise FieldMisread("must contain at least one delta")
-    count = sum([len(line.unities) or 1 for line in lines])
-    if count > DELTAS_MAX:
-        raise FieldMisread(_TOO_MANY)
-    deltas = _flat(lines)
-    if len(deltas) < count:
-        raise FieldMisread(*[fault for line in lines for fault in _line_faults(line)])
-    if text.count(":") != 2 * len(lines) + 2 * count:
-        raise FieldMisread(_TWICE)
-    return deltas
+    keys = text.count(":")
+    if keys <= 2 * (len(lines) + DELTAS_MAX):
+        deltas = _flat(lines)
+        if keys == 2 * (len(lines) + len(deltas)):
+            return deltas
+    raise _misread(lines, (fault for line in lines for fault in _line_faults(line)))
 
 
 def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
@@ -84,42 +81,44 @@ def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
     if not rankings:
         raise FieldMisread("must name at least one ranking")
     lines = [line for ranking in rankings for line in ranking.participants_delta]
-    count = sum([len(line.unities) or 1 for line in lines])
-    if count > DELTAS_MAX:
-        raise FieldMisread(_TOO_MANY)
-    flat = [RankingDeltas(ranking.ranking_id, _flat(ranking.participants_delta)) for ranking in rankings]
-    if sum([len(one.deltas) for one in flat]) < count:
-        raise FieldMisread(
-            *[
-                f"{fault}, in ranking {ranking.ranking_id}"
-                for ranking in rankings
-                for line in ranking.participants_delta
-                for fault in _line_faults(line)
-            ]
-        )
-    if text.count(":") != 2 * len(rankings) + 2 * len(lines) + 2 * count:
-        raise FieldMisread(_TWICE)
-    return tuple(flat)
+    keys = text.count(":") - 2 * len(rankings)
+    if keys <= 2 * (len(lines) + DELTAS_MAX):
+        flat = [RankingDeltas(ranking.ranking_id, _flat(ranking.participants_delta)) for ranking in rankings]
+        if keys == 2 * (len(lines) + sum([len(one.deltas) for one in flat])):
+            return tuple(flat)
+    faults = (
+        f"{fault}, in ranking {ranking.ranking_id}"
+        for ranking in rankings
+        for line in ranking.participants_delta
+        for fault in _line_faults(line)
+    )
+    raise _misread(lines, faults)
 
 
-# Counted before any delta causes work, or a fault. A line without deltas counts as one, because it is a fault.
-_TOO_MANY: Final = f"must contain at most {DELTAS_MAX} deltas"
 # JSON lets an object repeat a key. Decoders silently keep the last value, so the points in the others would be lost.
 # But each key has a colon, however its letters are escaped, and no decoded string (known keys, signs and digits)
-# contains one. So more colons than decoded keys mean that more keys were sent.
-_TWICE: Final = "must not repeat a key in one object"
+# contains one. So more colons than decoded keys mean that more keys were sent. Where all is well, the colons also tell
+# the number of deltas before any causes work.
+def _misread(lines: Deltas, faults: Iterable[str]) -> FieldMisread:
+    """The error for lines of which not each key makes a delta, with the faults of the lines."""
+    if sum([len(line.unities) or 1 for line in lines]) > DELTAS_MAX:
+        return FieldMisread(f"must contain at most {DELTAS_MAX} deltas")
+    return FieldMisread(*(list(faults) or ["must not repeat a key in one object"]))
 
 
 def _flat(lines: Deltas) -> tuple[Delta, ...]:
-    """The deltas in the order sent, except those that are not amounts."""
+    """The deltas in the order sent, a wrong number of them if an amount is none, or a line has no delta."""
     return tuple(
         [
             Delta(line.competitor_id, unity.unity_id, amount)
             for line in lines
-            for unity in line.unities
+            for unity in line.unities or _ONE
             if (amount := _amount(unity.delta)) is not None
         ]
     )
+
+
+_ONE: Final = (UnityLine(UnityId(1), 0),)
 
 
 def decoded_array(decoder: msgspec.json.Decoder[_T], text: str, name: str, form: str) -> _T:
