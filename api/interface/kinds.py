@@ -59,11 +59,14 @@ class KindUnity(UnityOptions, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 class Kind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`about`: a sentence on what counts. `results`: examples of what a competition's result says of a participant, or
-    of two. `unities`: the main one first. `scorings` and `criteria` name unities in the field `unity`."""
+    of two. `competitor`, `competition`: what this sport calls them (`sports.py`). `unities`: the main one first.
+    `scorings` and `criteria` name unities in the field `unity`."""
 
     about: str
     results: tuple[str, ...]
     unities: Annotated[tuple[KindUnity, ...], Meta(min_length=1)]
+    competitor: str = "competitor"
+    competition: str = "competition"
     scorings: tuple[dict[str, Any], ...] = ()
     criteria: tuple[dict[str, Any], ...] = ()
 

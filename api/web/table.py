@@ -1,6 +1,7 @@
 """The words of a table: the names of its columns, its values, and the name of the last competition."""
 
 from api.interface.competition_names import short_text
+from api.interface.sports import column_of
 from api.web.words import Words
 from projections.answers.board_table import BoardTable, TableColumn, TableLine
 from projections.answers.criteria import tiebreak_name
@@ -10,13 +11,14 @@ def column_name(words: Words, column: TableColumn) -> str:
     """The name of the unity, and which of its values the column shows."""
     if column.defended:
         return words("to_defend")
-    text, criterion = column.unity, column.criterion
+    text, criterion = unity_name(words, column.unity), column.criterion
     if criterion is None:
         return text
     if criterion.tiebreak is not None:
         return tiebreak_name(criterion)
     if column.divisor is not None:
-        return f"{text} / {column.divisor}" if criterion.per is None else words("per", unity=text, other=column.divisor)
+        other = unity_name(words, column.divisor)
+        return f"{text} / {other}" if criterion.per is None else words("per", unity=text, other=other)
     if criterion.first:
         return words("reached_first", unity=text)
     if criterion.among:
@@ -24,6 +26,12 @@ def column_name(words: Words, column: TableColumn) -> str:
     if criterion.drop:
         text = words("after_drops", unity=text)
     return text if criterion.best is None else words("best_of", unity=text, number=criterion.best)
+
+
+def unity_name(words: Words, name: str) -> str:
+    """A unity that many sports have, in the language of the words; another as it is called."""
+    known = column_of(name, words.language)
+    return name if known is None else known.text
 
 
 def value_text(words: Words, table: BoardTable, line: TableLine, number: int) -> str:

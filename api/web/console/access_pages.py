@@ -42,8 +42,7 @@ def tokens_page(viewer: Viewer, tokens: Items[Token]) -> bytes:
     """The tokens within reach, newest first."""
     heads = [
         ("Token", "name"),
-        ("Id", "value"),
-        ("Scope", ""),
+        ("Rights", ""),
         ("For", ""),
         ("Created", "when"),
         ("Ends", "when"),
@@ -66,7 +65,6 @@ def _token(token: Token) -> list[Child]:
         ends, action = time_element(token.revoked_at), "revoked"
     return [
         name_text(token.name),
-        token.token_id,
         token.scope.text,
         "all tournaments" if bound is None else f"{len(bound)} {'tournament' if len(bound) == 1 else 'tournaments'}",
         time_element(token.created_at),
@@ -86,7 +84,7 @@ _SCOPE_WORDS: Final = {
 TOKEN_FIELDS: Final = (
     Field("name", SHORT, "the person or program that uses it", required=True),
     Field("scope", one_of(*_SCOPES), "what it may do", required=True),
-    Field("tournaments", SHORT, "the slugs of its tournaments, separated by commas; empty: all tournaments of yours"),
+    Field("tournaments", SHORT, "their addresses, separated by commas; empty: all of yours"),
     Field("expires_in_days", FROM_1, "days until it ends; empty: never, if yours never ends"),
 )
 TOKEN_DAYS: Final = 90
@@ -121,7 +119,7 @@ def asked_token(sent: Form) -> AskedToken:
     if len(slugs) > TOKEN_TOURNAMENTS_MAX:
         faults.append(Fault("tournaments", f"must be at most {TOKEN_TOURNAMENTS_MAX}"))
     if any(name_fault(slug) for slug in slugs):
-        faults.append(Fault("tournaments", "must be slugs, separated by commas"))
+        faults.append(Fault("tournaments", "must be addresses, separated by commas"))
     if days and not (_DAYS.fullmatch(days) and int(days) <= EXPIRES_IN_DAYS_MAX):
         faults.append(Fault("expires_in_days", f"must be from 1 to {EXPIRES_IN_DAYS_MAX}"))
     if faults:
@@ -146,7 +144,7 @@ def new_token_page(viewer: Viewer, filling: Filling) -> bytes:
     """The form for a new token."""
     options = {"scope": [Option("", ""), *[Option(scope.text, _SCOPE_WORDS[scope]) for scope in Scope]]}
     given = filling.given or {"expires_in_days": str(TOKEN_DAYS)}
-    filling = replace(filling, options=options, given=given)
+    filling = replace(filling, options=options, given=given, labels={"scope": "Rights"})
     return console_page(
         viewer,
         "Create a token",

@@ -14,6 +14,7 @@ from api.imports.importer import BrokenOff
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, ID, Field, Fields, read_query
 from api.interface.handlers import Handlers
+from api.interface.sports import sport_of
 from api.web.console.frame import CONSOLE_HEADERS, Venue, Viewer, tournament_address
 from api.web.console.inputs import Filling, new_key
 from api.web.files import StaticFiles
@@ -65,7 +66,8 @@ class PageAsked:
 
 async def venue_of(context: RecallContext, incoming: IncomingRequest) -> Venue:
     head, words = context.live.head, Words("en", context.publication.presentation.zone)
-    return Venue(slug=incoming.parameters["tournament"], name=await context.name(), head=head, words=words)
+    sport = sport_of(context.live.board.rankings.values())
+    return Venue(slug=incoming.parameters["tournament"], name=await context.name(), head=head, words=words, sport=sport)
 
 
 def address_of(incoming: IncomingRequest, below: str, query: Query | None = None) -> str:

@@ -70,14 +70,14 @@ class ChangeHandlers:
         """The page of a change. `refused`: the form as it was sent, with its faults, if it has any."""
         async with self._console.handlers.visited(incoming, viewer.token) as context:
             ids = incoming.ids
-            beginning = await change.begin(context, ids)
+            beginning, venue = await change.begin(context, ids), await venue_of(context, incoming)
             filling = replace(
                 refused or Filling(key=new_key(), given=beginning.given),
                 if_match=beginning.if_match if refused is None or refused.if_match is None else refused.if_match,
                 options=beginning.options,
                 labels=beginning.labels,
+                sport=venue.sport,
             )
-            venue = await venue_of(context, incoming)
             address, back = address_of(incoming, change.path), address_of(incoming, change.back)
             if change.page is not None:
                 return change.page(viewer, venue, beginning, filling, address, back)

@@ -46,25 +46,25 @@ def change_page(
 ) -> bytes:
     """The page. `competitors`: those whose ids are shown. `address`: where the form is sent. `back`: the page that led
     here. `previewed`: the effects of the change."""
-    fields = change.fields(beginning)
+    fields, sport = change.fields(beginning), venue.sport
     looks = change.looks_at_form and not beginning.at_once and previewed is None
     chosen = "participants" if beginning.fields is None or fields else "competitors"
     shown = [field.name for field in fields] + ([chosen] if beginning.boxes else [])
     return console_page(
         viewer,
-        change.title,
+        sport(change.title),
         element("p", beginning.about, class_="subject") if beginning.about else None,
-        None if change.warning is None else element("p", change.warning, class_="warning"),
+        None if change.warning is None else element("p", sport(change.warning), class_="warning"),
         beginning.shown,
         previewed,
         complaint(filling, shown),
         form(
             filling,
             address,
-            LOOK if looks else change.button,
+            LOOK if looks else sport(change.button),
             hidden(STEP, seen_form(filling.given)) if change.looks_at_form and not looks else None,
             inputs(fields, filling),
-            boxes("Competitors", chosen, beginning.boxes, filling) if beginning.boxes else None,
+            boxes(sport("{Teams}"), chosen, beginning.boxes, filling) if beginning.boxes else None,
             None if competitors is None else competitor_choices(competitors),
             is_final=change.final and not looks,
         ),
@@ -96,7 +96,7 @@ def mentions_part(erasure: ErasureEffect) -> Html:
     if not erasure.mentions:
         return element("p", "Its name is in no reason, result, location, description, ranking name or key.")
     rows: list[list[Child]] = [[number_text(one.sequence), one.field, name_text(one.text)] for one in erasure.mentions]
-    heads = [("Event", "value"), ("Field", "name"), ("Text", "name")]
+    heads = [("Change", "value"), ("Field", "name"), ("Text", "name")]
     left_out = erasure.mentions_left_out
     return element(
         "section",
@@ -124,7 +124,7 @@ def _moves(caption: str, rows: Items[list[Child]], columns: Items[str]) -> Html:
     heading = element("h2", caption)
     if not rows:
         return joined((heading, element("p", "Nobody would move.")))
-    heads = [("Competitor", "name"), *[(text, "value") for text in columns]]
+    heads = [("Name", "name"), *[(text, "value") for text in columns]]
     rest = len(rows) - MOVES_SHOWN
     more = element("p", f"{number_text(rest)} more would move.") if rest > 0 else None
     return joined((heading, data_table(f"Moves in {caption}", heads, rows[:MOVES_SHOWN]), more))

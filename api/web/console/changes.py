@@ -228,14 +228,14 @@ async def _scoring(view: View, ids: PathIds) -> Beginning:
         for name, scorings in kinds_of_it.items()
         if scorings
     ]
-    about = f"{found.name}. Its unities: {', '.join(f'{name} ({unity_id})' for name, unity_id in unity_ids.items())}"
+    about = f"{found.name}. Its columns: {', '.join(f'{name} ({unity_id})' for name, unity_id in unity_ids.items())}"
     return Beginning(
         about=about,
         given={JSON_FIELD: json.format(encode(found.scorings)).decode()},
         if_match=_tag(own_tag(found)),
         options={LIKE_FIELD.name: [Option("", "As written below"), *options]},
         fields=(
-            replace(LIKE_FIELD, about="the scorings of this kind, instead of those below"),
+            replace(LIKE_FIELD, about="what results give in this kind, instead of what is written below"),
             *_SCORING.fields,
         ),
         shown=scorings_part(found),
@@ -243,7 +243,7 @@ async def _scoring(view: View, ids: PathIds) -> Beginning:
 
 
 async def _event(view: View, ids: PathIds) -> Beginning:
-    return Beginning(about=f"Event {ids['sequence']} of {view.ranking(ids['ranking_id']).name}")
+    return Beginning(about=f"Change {ids['sequence']} of {view.ranking(ids['ranking_id']).name}")
 
 
 async def _information(view: View, ids: PathIds) -> Beginning:
@@ -356,14 +356,14 @@ _STRIKE: Final = "competitions/{competition_id}/strike.json"
 _UNSTRIKE: Final = "competitions/{competition_id}/unstrike.json"
 _UNVOID: Final = "competitions/{competition_id}/unvoid.json"
 
-LIKE_FIELD: Final = Field("like", SHORT, "sets its unities and its classification")
+LIKE_FIELD: Final = Field("like", SHORT, "sets its columns, what results give, and the order of the table")
 LIKE_FIELDS: Final = tuple(
     [one for one in _CREATE_RANKING.fields if one.name in ("name", "description", "participants")]
 )
 CREATE_LIKE: Final = Change(
     path="/rankings/like",
     operation=_CREATE_RANKING,
-    title="Create a ranking of a known kind",
+    title="What is played",
     button="Create",
     back="",
     begin=_new_ranking_like,
@@ -374,14 +374,14 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitors/new",
         operation=REGISTER,
-        title="Register a competitor",
-        button="Register",
+        title="Add a {team}",
+        button="Add",
         back="/competitors",
     ),
     Change(
         path="/competitors/{competitor_id}/change",
         operation=_BY_NAME["PUT competitors/{competitor_id}.json"],
-        title="Change a competitor",
+        title="Change a {team}",
         button="Save",
         back="/competitors",
         begin=_competitor,
@@ -389,7 +389,7 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitors/{competitor_id}/erase",
         operation=_BY_NAME["PUT competitors/{competitor_id}/erase.json"],
-        title="Erase a competitor",
+        title="Erase a {team}",
         button="Erase",
         back="/competitors",
         begin=_named_competitor,
@@ -403,7 +403,7 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitions/new",
         operation=_BY_NAME["POST competitions.json"],
-        title="Add a competition",
+        title="Add a {match}",
         button="Add",
         back="/competitions",
         asked=("group_id", "round", "round_name", "started_at", "location", "participants", "scale", "key"),
@@ -412,8 +412,8 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitions/{competition_id}/record",
         operation=RECORD,
-        title="Record a result",
-        button="Record",
+        title="Result",
+        button="Save",
         back="/competitions",
         begin=_result,
         asked=("started_at", "location", "result", "winner"),
@@ -423,7 +423,7 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitions/{competition_id}/change",
         operation=RECORD,
-        title="Change a competition",
+        title="Change a {match}",
         button="Save",
         back="/competitions",
         begin=_competition,
@@ -435,32 +435,31 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitions/{competition_id}/void",
         operation=_BY_NAME[f"PUT {_VOID}"],
-        title="Void a competition",
-        button="Void it",
+        title="Do not count a {match}",
+        button="Do not count it",
         back="/competitions",
         begin=_named_competition,
-        warning="All points that it gave are taken back. The log keeps both, and it can be made to count again.",
+        warning="All points that it gave are taken back. It can count again at any time.",
         preview=_PREVIEWS[_VOID],
     ),
     Change(
         path="/competitions/{competition_id}/unvoid",
         operation=_BY_NAME[f"PUT {_UNVOID}"],
-        title="Make a voided competition count again",
-        button="Make it count again",
+        title="Count a {match} again",
+        button="Count it again",
         back="/competitions",
         begin=_named_competition,
-        warning="The points that it gave before it was voided are given again.",
+        warning="The points that it gave are given again.",
         preview=_PREVIEWS[_UNVOID],
     ),
     Change(
         path="/competitions/{competition_id}/strike",
         operation=_BY_NAME[f"PUT {_STRIKE}"],
-        title="Strike competitors",
-        button="Strike them",
+        title="Do not count a {match} for some",
+        button="Do not count it for them",
         back="/competitions",
         begin=_to_strike,
-        warning="All points that the competition gave them are taken back. The log keeps both, and it can be made to "
-        "count for them again.",
+        warning="All points that it gave them are taken back. It can count for them again at any time.",
         preview=_PREVIEWS[_STRIKE],
         looks_at_form=True,
         with_competitors=True,
@@ -469,11 +468,11 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitions/{competition_id}/unstrike",
         operation=_BY_NAME[f"PUT {_UNSTRIKE}"],
-        title="Make a competition count again for struck competitors",
-        button="Make it count again",
+        title="Count a {match} again for some",
+        button="Count it again for them",
         back="/competitions",
         begin=_to_unstrike,
-        warning="The points that it gave them before they were struck are given again.",
+        warning="The points that it gave them are given again.",
         preview=_PREVIEWS[_UNSTRIKE],
         looks_at_form=True,
         read=_chosen_competitors,
@@ -509,7 +508,7 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/rankings/{ranking_id}/participants",
         operation=_BY_NAME[f"PUT {_LIST}"],
-        title="Enrol or remove competitors",
+        title="{Teams} of the ranking",
         button="Save",
         back="/rankings/{ranking_id}",
         begin=_scored_ranking,
@@ -520,8 +519,8 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/rankings/{ranking_id}/scoring",
         operation=_SCORING,
-        title="Declare what results give",
-        button="Declare it",
+        title="What results give",
+        button="Save",
         back="/rankings/{ranking_id}",
         begin=_scoring,
         preview=_PREVIEWS["rankings/{ranking_id}/scoring/preview.json"],
@@ -531,8 +530,8 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/rankings/{ranking_id}/classification",
         operation=_BY_NAME["PUT rankings/{ranking_id}/classification.json"],
-        title="Declare the classification",
-        button="Declare it",
+        title="Order of the table",
+        button="Save",
         back="/rankings/{ranking_id}",
         begin=declaration,
         tidy=closed_up,
@@ -542,7 +541,7 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/rankings/{ranking_id}/unities/new",
         operation=_BY_NAME["POST rankings/{ranking_id}/unities.json"],
-        title="Add a unity",
+        title="Add a column",
         button="Add",
         back="/rankings/{ranking_id}",
         begin=_new_unity,
@@ -555,8 +554,7 @@ CONSOLE_CHANGES: Final = (
         back="/rankings/{ranking_id}/history",
         begin=_event,
         asked=(),
-        warning="All points that this event added are taken back, in other rankings too. The log keeps both, and they "
-        "can be redone.",
+        warning="All points that were added together are taken back, in other rankings too. They can be redone.",
         preview=_PREVIEWS[_REVERSE],
     ),
     Change(
@@ -567,7 +565,7 @@ CONSOLE_CHANGES: Final = (
         back="/rankings/{ranking_id}/history",
         begin=_event,
         asked=(),
-        warning="The points that this event took back are given back.",
+        warning="The points that were taken back are given back.",
         preview=_PREVIEWS[_REVERSE],
     ),
     Change(
@@ -577,7 +575,7 @@ CONSOLE_CHANGES: Final = (
         button="Close it",
         back="/rankings/{ranking_id}",
         begin=_ranking,
-        warning="Until it is reopened, its points, list, unities, classification, name and description cannot change.",
+        warning="Until it is reopened, nothing in it can change.",
     ),
     Change(
         path="/rankings/{ranking_id}/reopen",
@@ -586,7 +584,7 @@ CONSOLE_CHANGES: Final = (
         button="Reopen it",
         back="/rankings/{ranking_id}",
         begin=_scored_ranking,
-        warning="Its points, list and unities can be changed again. Results recorded meanwhile are scored.",
+        warning="It can be changed again. Results saved meanwhile give their points.",
         preview=_PREVIEWS[_REOPEN],
     ),
     Change(
@@ -645,8 +643,8 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"published": "true"},
         asked=(),
-        warning="Everybody sees its board without a token: names, colours, tags, rankings and points with their time, "
-        "competition and reason. What people have seen cannot be taken back.",
+        warning="Everybody can see its board: names, colours, tags, rankings, and points with their time and reason. "
+        "It can be unpublished, but what people have seen cannot be taken back.",
     ),
     Change(
         path="/publication/unpublish",
@@ -666,38 +664,38 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"freeze": "now"},
         asked=(),
-        warning="The public keeps seeing the present state. New events stay hidden until you reveal them.",
+        warning="The public keeps seeing the present state. New results stay hidden until you reveal them.",
     ),
     Change(
         path="/publication/freeze-at",
         operation=_PUBLICATION,
-        title="Freeze at an event",
+        title="Freeze after a change",
         button="Freeze it",
         back="/publication",
         asked=("freeze",),
-        warning="Later events stay hidden from the public until you reveal them. Choose no event before the last one "
-        "that the public has seen.",
+        warning="Later changes stay hidden from the public until you reveal them. Choose none before the last one that "
+        "the public has seen.",
     ),
     Change(
         path="/publication/reveal-to",
         operation=_PUBLICATION,
-        title="Reveal up to an event",
+        title="Reveal up to a change",
         button="Reveal it",
         back="/publication",
         asked=("reveal",),
         final=True,
-        warning="The public sees everything up to that event. What people have seen cannot be taken back.",
+        warning="The public sees everything up to that change. What people have seen cannot be taken back.",
     ),
     Change(
         path="/publication/reveal-next",
         operation=_PUBLICATION,
-        title="Reveal the next competition",
+        title="Reveal the next {match}",
         button="Reveal it",
         back="/publication",
         fixed={"reveal": "next"},
         asked=(),
         final=True,
-        warning="The public sees the points of the next competition. What people have seen cannot be taken back.",
+        warning="The public sees the points of the next {match}. What people have seen cannot be taken back.",
     ),
     Change(
         path="/publication/reveal-all",
@@ -708,7 +706,7 @@ CONSOLE_CHANGES: Final = (
         fixed={"reveal": "all"},
         asked=(),
         final=True,
-        warning="The public sees all past events, and new ones at once. What people have seen cannot be taken back.",
+        warning="The public sees everything, and new results at once. What people have seen cannot be taken back.",
     ),
 )
 """Paths whose last part is fixed come before paths with an id in its place."""

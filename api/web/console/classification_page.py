@@ -29,7 +29,7 @@ _IN_NAMES: Final = ("cut", "median", "limit")
 _COMPARED: Final = (Option("", "totals"), Option("first", "who reached it first"))
 _AMONG: Final = (Option("", "everybody"), Option("tied", "those who are tied"))
 _PAIRING: Final = (Option("", "Swiss"), Option("predetermined", "predetermined"))
-_EDITION: Final = (Option("", "by date"), *[Option(one, one) for one in get_args(TiebreakEdition)])
+_EDITION: Final = (Option("", "of its date"), *[Option(one, one) for one in get_args(TiebreakEdition)])
 
 
 async def declaration(view: View, ids: PathIds) -> Beginning:
@@ -102,7 +102,7 @@ def criteria_form(sent: Form) -> Form:
         criterion |= ({"best": int(best)} if best else {}) | ({"drop": drop} if drop else {})
         criteria.append(criterion | ({"among": among} if among else {}))
     if faults:
-        raise Unacceptable("The classification cannot be declared like this; correct the fields named.", faults)
+        raise Unacceptable("The order cannot be like this; correct the fields named.", faults)
     return {**rest, CRITERIA_NAME: json.encode(criteria).decode()}
 
 
@@ -118,7 +118,7 @@ def classification_page(
     count = min(max(used, default=-1) + 1 + FREE_CRITERIA, CRITERIA_MAX)
     heads = [
         ("#", "position"),
-        ("Unity", "chosen"),
+        ("Column", "chosen"),
         ("Compared by", "chosen"),
         ("Discards", "entry"),
         ("Best", "entry"),
@@ -134,7 +134,7 @@ def classification_page(
     shown += [f"{CRITERIA_NAME}[{number}]" for number in range(count)]
     return console_page(
         viewer,
-        f"Classification of {beginning.about}",
+        f"Order of the table: {beginning.about}",
         element("p", element("a", "Back to the table", href=back), class_="ways"),
         element(
             "p",
@@ -142,11 +142,11 @@ def classification_page(
             "8:2 leaves out the worst result from four results on, and the two worst from eight on. Best: the number "
             "of best results of each that count; empty: all. Divided by: a ratio, such as goals for by goals against. "
             "Per: a mean, such as points per game. Tie-break: by who met whom, such as BH/C1 or SB of "
-            "FIDE's regulations. Without a criterion, the main unity alone counts.",
+            "FIDE's regulations. Without a criterion, the first column alone counts.",
             class_="about",
         ),
         complaint(filling, shown),
-        form(filling, address, "Declare it", data_table("Criteria", heads, rows)),
+        form(filling, address, "Save", data_table("Criteria", heads, rows)),
         element("p", element("a", "Cancel", href=back), class_="ways"),
         venue=venue,
     )
@@ -154,7 +154,7 @@ def classification_page(
 
 def _line(number: int, unities: Items[Option], filling: Filling) -> list[Child]:
     cells = {
-        "unity": _select(number, "unity", "Unity", unities, filling),
+        "unity": _select(number, "unity", "Column", unities, filling),
         "first": _select(number, "first", "Compared by", _COMPARED, filling),
         "drop": _input(number, "drop", "Discards", filling),
         "best": _input(number, "best", "Best results", filling, inputmode="numeric"),

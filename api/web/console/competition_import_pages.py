@@ -46,13 +46,13 @@ def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, filling: 
         },
     )
     return Offer(
-        title=f"Import competitions into {name}",
+        title=f"Import into {name}",
         address=venue.address(f"/rankings/{ranking_id}/import"),
         back=venue.address(f"/rankings/{ranking_id}"),
-        label="Competitions, as CSV",
-        about="The first line is date,participants,score, then any of key, group, round, scale, location, and names of "
-        "unities with points. Participants are separated by |. Dates are in the zone of the tournament. Scores give "
-        "what the scorings of the ranking say. "
+        label=venue.sport("{Matches}, as CSV"),
+        about="The first line is date,participants,score, then any of key, round, scale, location, and names of "
+        "columns with points. Those who meet are separated by |. Dates are in the zone of the tournament. Scores give "
+        "what results give in the ranking. "
         f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
         inputs=inputs((_DATES, LEAVE_OUT), chosen),
         fields=(_DATES.name, LEAVE_OUT.name),
@@ -76,8 +76,13 @@ def competitions_look(
         rows.append(row)
     return Look(
         button="Import",
-        caption="Competitions to import",
-        heads=[("Competition", "name"), ("Date", "when"), ("Score", ""), *[(unities[u][0], "value") for u in used]],
+        caption=venue.sport("{Matches} to import"),
+        heads=[
+            (venue.sport("{Match}"), "name"),
+            ("Date", "when"),
+            ("Score", ""),
+            *[(unities[u][0], "value") for u in used],
+        ],
         rows=rows,
     )
 
@@ -117,20 +122,19 @@ def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -
     heads = [
         ("Import", "name"),
         ("When", "when"),
-        ("Event", "value"),
-        ("Competitions", "value"),
+        ("Change", "value"),
+        (venue.sport("{Matches}"), "value"),
         ("Points", "value"),
         ("State", ""),
         ("Actions", "action"),
     ]
+    back = venue.sport("Back to the {matches}")
     return console_page(
         viewer,
         "Imports",
         done_message(query),
-        element("p", element("a", "Back to the competitions", href=venue.address("/competitions")), class_="ways"),
-        data_table("Imports of competitions", heads, rows, stacked=True)
-        if rows
-        else element("p", "There are none yet."),
+        element("p", element("a", back, href=venue.address("/competitions")), class_="ways"),
+        data_table("Imports", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
         venue=venue,
     )
 
@@ -150,12 +154,16 @@ def undo_page(
     filling: Filling,
 ) -> bytes:
     """The effects of undoing an import, and the button that undoes it. `text_of` a competition: what it is called."""
-    voided, points = _count(len(undoing.voided), "competition"), _count(undoing.points, "event")
+    voided = _count(len(undoing.voided), *venue.sport("{match} {matches}").split())
+    points = _count(undoing.points, "change", "changes")
     said = "Nothing from it counts any longer."
     if undoing.events:
-        counts = {_count(undoing.results, "result"): undoing.results, f"the points of {points}": undoing.points}
+        counts = {
+            _count(undoing.results, "result", "results"): undoing.results,
+            f"the points of {points}": undoing.points,
+        }
         taken = " and ".join([text for text, number in counts.items() if number])
-        said = f"{voided} would be voided{f', and {taken} taken back' if taken else ''}. The log keeps everything."
+        said = f"{voided} would no longer count{f', and {taken} taken back' if taken else ''}. Nothing is deleted."
     if undoing.commands:
         said += " The corrected file can be imported afterwards."
     address = venue.address(f"/imports/{undoing.name}/undo")
@@ -163,7 +171,7 @@ def undo_page(
         viewer,
         f"Undo import {undoing.name}",
         element("p", said, class_="warning" if undoing.events else None),
-        _listed("They would be voided", text_of, undoing.voided),
+        _listed("They would no longer count", text_of, undoing.voided),
         _listed("They stay, because they also have points from elsewhere", text_of, undoing.kept),
         previewed if undoing.events else None,
         complaint(filling, []),
@@ -173,8 +181,8 @@ def undo_page(
     )
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number_text(number)} {what}{'' if number == 1 else 's'}"
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number_text(number)} {one if number == 1 else several}"
 
 
 def _listed(said: str, text_of: Callable[[CompetitionId], str], competitions: Items[CompetitionId]) -> Html | None:

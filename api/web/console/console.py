@@ -6,6 +6,7 @@
     /console/tournament/<slug>            a tournament, and below it
         /competitors, /competitions       its lists
         /publication                      what the public sees
+        /log                              its log, for auditors
         /webhooks                         its webhooks
         /rankings/<id>                    a ranking; below it its history, the points to add, its classification
         …                                 the changes of `changes.py`, each with its own page
@@ -130,6 +131,7 @@ class ConsoleHandlers:
         form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", undo.ask, undo.undo)
         of_tournament("", reads.overview, _DONE)
         of_tournament("/imports", reads.imports, _DONE)
+        of_tournament("/log", reads.log)
         of_tournament("/webhooks", reads.webhooks, scope=Scope.ADMIN)
         of_tournament("/publication", reads.publication, _DONE, scope=Scope.ADMIN)
         of_tournament("/competitors", reads.competitors, _DONE, OFFSET_FIELD)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from api.access.auth import Scope, Token
 from api.access.sessions import Session
 from api.http.reply import header
+from api.interface.sports import Sport
 from api.web.files import StaticFiles
 from api.web.html import Child, Html, document, element, joined
 from api.web.page import PAGE_HEADERS, Query, head_of
@@ -33,12 +34,14 @@ class Viewer(Struct, frozen=True, kw_only=True):
 
 
 class Venue(Struct, frozen=True, kw_only=True):
-    """The tournament that a page is about, and the head that the page shows. `words`: with times of its zone."""
+    """The tournament that a page is about, and the head that the page shows. `words`: with times of its zone. `sport`:
+    the words of what is played."""
 
     slug: str
     name: str
     head: Head
     words: Words
+    sport: Sport
 
     def address(self, below: str = "", query: Query | None = None) -> str:
         """As `tournament_address`."""
@@ -138,9 +141,10 @@ def _top(viewer: Viewer) -> Html:
 
 
 def _parts(viewer: Viewer, venue: Venue, below: str | None) -> Html:
-    parts = [("Overview", ""), ("Competitors", "/competitors"), ("Competitions", "/competitions")]
+    sport = venue.sport
+    parts = [("Overview", ""), (sport("{Teams}"), "/competitors"), (sport("{Matches}"), "/competitions")]
     if viewer.may(Scope.ADMIN):
-        parts += [("Publication", "/publication"), ("Webhooks", "/webhooks")]
+        parts.append(("Publication", "/publication"))
     name = element("p", venue.name, class_="tournament") if below != "" else None
     return tabs(f"Parts of {venue.name}", [(text, venue.address(to), to == below) for text, to in parts], above=name)
 
@@ -174,7 +178,7 @@ def ways(*links: Html | None) -> Html | None:
 
 
 def data_table(
-    caption: str, heads: Items[tuple[str, str]], rows: Iterable[Items[Child]], *, stacked: bool = False
+    caption: str, heads: Items[tuple[Child, str]], rows: Iterable[Items[Child]], *, stacked: bool = False
 ) -> Html:
     """A table. `heads`: the text and the class of each column; the first column has the heads of the rows. `stacked`:
     on a narrow screen, the cells of a row stand below each other, each with the head of its column."""
@@ -182,9 +186,9 @@ def data_table(
         element(
             "tr",
             *[
-                element("th", cell, scope="row", class_=kind, data_label=text)
+                element("th", cell, scope="row", class_=kind, data_label=_plain(text))
                 if number == 0
-                else element("td", cell, class_=kind, data_label=text)
+                else element("td", cell, class_=kind, data_label=_plain(text))
                 for number, (cell, (text, kind)) in enumerate(zip(row, heads, strict=True))
             ],
         )
@@ -206,13 +210,17 @@ def data_table(
     )
 
 
+def _plain(head: Child) -> str | None:
+    return head if isinstance(head, str) else None
+
+
 def done_message(query: Query, undo: str | None = None) -> Html | None:
     """The message that a request was recorded. `undo`: the address of the page that undoes it."""
     sequence = query.get("done", "")
     if not (sequence.isascii() and sequence.isdigit()):
         return None
     link = None if undo is None else joined((" ", element("a", "Undo", href=undo)))
-    return element("p", f"Recorded as event {sequence}.", link, class_="done", role="status")
+    return element("p", "Saved.", link, class_="done", role="status")
 
 
 def facts(*pairs: tuple[str, Child]) -> Html:

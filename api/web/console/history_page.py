@@ -25,7 +25,7 @@ HISTORY_EVENTS: Final = 200
 """Events of a tournament that one page covers."""
 HISTORY_LINES: Final = 500
 """Lines of one page."""
-_HEADS: Final = [("When", "when"), ("What", ""), ("By", ""), ("Number", "value"), ("Undo", "action")]
+_HEADS: Final = [("When", "when"), ("What", ""), ("By", ""), ("Change", "value"), ("Undo", "action")]
 
 
 def history_page(

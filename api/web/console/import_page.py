@@ -130,12 +130,12 @@ def leaves_out(given: Mapping[str, str]) -> bool:
 
 def competitors_offer(venue: Venue, filling: Filling) -> Offer:
     return Offer(
-        title="Import competitors",
+        title=venue.sport("Import {teams}"),
         address=venue.address("/competitors/import"),
         back=venue.address("/competitors"),
-        label="Competitors, as CSV",
+        label=venue.sport("{Teams}, as CSV"),
         about="The first line is name, or name,tags,color,parent,key. Tags are separated by |; a parent is the name of "
-        f"a competitor. Up to {number_text(ITEMS_MAX)} lines.",
+        f"another. Up to {number_text(ITEMS_MAX)} lines.",
         inputs=inputs((LEAVE_OUT,), filling),
         fields=(LEAVE_OUT.name,),
     )
@@ -146,10 +146,10 @@ def competitors_look(names: NamesById, new: Items[CompetitorLine]) -> Look:
     named = ", ".join(namesakes[:3]) + (" …" if len(namesakes) > 3 else "")
     return Look(
         button="Register",
-        caption="Competitors to register",
-        heads=[("Competitor", "name"), ("Tags", ""), ("Color", ""), ("Parent", "")],
+        caption="To register",
+        heads=[("Name", "name"), ("Tags", ""), ("Color", ""), ("Parent", "")],
         rows=[[one.name, ", ".join(one.tags), one.color, _parent(names, one)] for one in new[:ROWS_SHOWN]],
-        warning=f"There is already a competitor with this name: {named}." if named else None,
+        warning=f"There is already one with this name: {named}." if named else None,
     )
 
 

@@ -8,11 +8,27 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, ID, IDS, SORT, Field, Fields, is_number
+from api.interface.fields import (
+    BOOLEAN,
+    COUNTS,
+    DESCRIPTION,
+    EXPIRES_ON,
+    ID,
+    IDS,
+    LASTS,
+    SORT,
+    Field,
+    Fields,
+    FieldType,
+    is_number,
+)
+from api.interface.sports import Sport
+from api.web.console.field_words import COUNTS_TEXTS, FIELD_WORDS, FieldWords
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text
 from engine.domain.errors import Fault
-from engine.domain.terms import Counts, Sort
+from engine.domain.expiry import ExpiresOn
+from engine.domain.terms import Sort
 
 KEY: Final = "idempotency_key"
 """The hidden field that makes a form count once, however often it is sent."""
@@ -23,15 +39,6 @@ LOGO_FIELD: Final = "logo"
 JSON_FIELD: Final = "scorings"
 """The field for JSON of several lines."""
 _KEY_BYTES: Final = 18
-_WORDS: Final = {
-    "group_id": "Group",
-    "started_at": "Start",
-    "competition_id": "Competition",
-    "main_unity_name": "Main unity",
-    "add": "Who",
-}
-COUNTS_TEXTS: Final = {Counts.SUM: "The sum", Counts.BEST: "The best result", Counts.LAST: "The last result"}
-_SAMPLES: Final = {"started_at": "2024-03-16 14:15:00", "color": "1a56b0"}
 
 
 class Option(Struct, frozen=True):
@@ -41,10 +48,29 @@ class Option(Struct, frozen=True):
     text: str
 
 
+_OPTIONS: Final[Items[tuple[FieldType, Items[Option]]]] = (
+    (SORT, (Option("", ""), Option(Sort.DESC, "The highest is the best"), Option(Sort.ASC, "The lowest is the best"))),
+    (COUNTS, (Option("", ""), *[Option(counts, text) for counts, text in COUNTS_TEXTS.items()])),
+    (BOOLEAN, (Option("", ""), Option("true", "Yes"), Option("false", "No"))),
+    (LASTS, (Option("", "Ever"), *[Option(f"P{weeks}W", f"{weeks} weeks") for weeks in (4, 13, 26, 52, 104)])),
+    (
+        EXPIRES_ON,
+        (
+            Option("", ""),
+            Option(ExpiresOn.MINUTE, "The same minute"),
+            Option(ExpiresOn.DAY, "The end of the day (UTC)"),
+            Option(ExpiresOn.WEEK, "The end of the week (UTC)"),
+        ),
+    ),
+)
+"""What a field of a type offers."""
+_SAMPLES: Final = {"started_at": "2024-03-16 14:15:00", "color": "1a56b0"}
+
+
 class Filling(Struct, frozen=True, kw_only=True):
     """A form as it is shown. `given`: the values of its fields; `faults`: what is wrong with them; `options`: the
-    values that a field can be given. `suggested` values need not be taken. `labels`: of fields, in place of their
-    names. `key`: its idempotency key."""
+    values that a field can be given. `labels`: of fields, in place of their
+    names. `key`: its idempotency key. `sport`: whose words it is in."""
 
     key: str
     given: Mapping[str, str] = {}
@@ -52,8 +78,8 @@ class Filling(Struct, frozen=True, kw_only=True):
     message: str | None = None
     faults: Items[Fault] = ()
     options: Mapping[str, Items[Option]] = {}
-    suggested: Mapping[str, Items[Option]] = {}
     labels: Mapping[str, str] = {}
+    sport: Sport = Sport()
 
     def about(self, name: str) -> list[str]:
         """The faults of a field."""
@@ -144,39 +170,32 @@ def text_input(
 
 
 def _field(field: Field, filling: Filling) -> Html:
-    label = filling.labels.get(field.name) or _WORDS.get(field.name) or field.name.replace("_", " ").capitalize()
-    options = filling.options.get(field.name)
-    if field.type is SORT:
-        options = [
-            Option("", ""),
-            Option(Sort.DESC, "The highest is the best"),
-            Option(Sort.ASC, "The lowest is the best"),
-        ]
-    if field.type is COUNTS:
-        options = [Option("", ""), *[Option(counts, text) for counts, text in COUNTS_TEXTS.items()]]
-    if field.type is BOOLEAN:
-        options = [Option("", ""), Option("true", "Yes"), Option("false", "No")]
+    words = FIELD_WORDS.get(field.name, FieldWords(about=field.about))
+    label = filling.labels.get(field.name) or filling.sport(words.label) or field.name.replace("_", " ").capitalize()
+    about = filling.sport(words.about)
+    options = filling.options.get(field.name) or next((offered for one, offered in _OPTIONS if one is field.type), None)
     if options is not None:
-        return _chosen(field, label, options, filling)
+        return _chosen(field, label, about, options, filling)
     if field.name == LOGO_FIELD:
         text = element(
             "textarea",
             filling.given.get(LOGO_FIELD, ""),
             rows=3,
             spellcheck="false",
-            **_attributes(LOGO_FIELD, filling),
+            **_attributes(LOGO_FIELD, filling, about),
         )
-        return element("div", _around(LOGO_FIELD, label, filling, field.about, text), data_file=LOGO_FIELD)
+        return element("div", _around(LOGO_FIELD, label, filling, about, text), data_file=LOGO_FIELD)
     if field.type is DESCRIPTION or field.name == JSON_FIELD:
         rows = 3 if field.type is DESCRIPTION else 14
-        text = element("textarea", filling.given.get(field.name, ""), rows=rows, **_attributes(field.name, filling))
-        return _around(field.name, label, filling, field.about, text)
+        given = filling.given.get(field.name, "")
+        text = element("textarea", given, rows=rows, **_attributes(field.name, filling, about))
+        return _around(field.name, label, filling, about, text)
     takes_names = field.type is ID or field.type is IDS
     return _labelled(
         field.name,
         label,
         filling,
-        f"{field.about} (id or name)" if takes_names else field.about,
+        about,
         required=not field.can_be_empty,
         sample=_SAMPLES.get(field.name),
         is_number=is_number(field.type) and not takes_names,
@@ -193,27 +212,25 @@ def _labelled(
         placeholder=sample,
         inputmode="numeric" if is_number else None,
         autocomplete="off",
-        list=f"suggested-{name}" if name in filling.suggested else None,
-        **_attributes(name, filling),
+        **_attributes(name, filling, about),
     )
-    suggested = [element("option", one.text, value=one.value) for one in filling.suggested.get(name, ())]
-    listed = element("datalist", *suggested, id=f"suggested-{name}") if suggested else None
-    return _around(name, label, filling, about, joined((line, listed)))
+    return _around(name, label, filling, about, line)
 
 
-def _chosen(field: Field, label: str, options: Items[Option], filling: Filling) -> Html:
+def _chosen(field: Field, label: str, about: str, options: Items[Option], filling: Filling) -> Html:
     given = filling.given.get(field.name, "")
     choices = [element("option", one.text, value=one.value, selected=one.value == given) for one in options]
-    select = element("select", *choices, required=not field.can_be_empty, **_attributes(field.name, filling))
-    return _around(field.name, label, filling, field.about, select)
+    select = element("select", *choices, required=not field.can_be_empty, **_attributes(field.name, filling, about))
+    return _around(field.name, label, filling, about, select)
 
 
-def _attributes(name: str, filling: Filling) -> dict[str, str | None]:
+def _attributes(name: str, filling: Filling, about: str) -> dict[str, str | None]:
     is_wrong = bool(filling.about(name))
+    said = ([f"about-{name}"] if about else []) + ([f"fault-{name}"] if is_wrong else [])
     return {
         "name": name,
         "id": f"field-{name}",
-        "aria_describedby": f"about-{name} fault-{name}" if is_wrong else f"about-{name}",
+        "aria_describedby": " ".join(said) or None,
         "aria_invalid": "true" if is_wrong else None,
     }
 
@@ -225,6 +242,6 @@ def _around(name: str, label: str, filling: Filling, about: str, it: Html) -> Ht
         element("label", label, for_=f"field-{name}"),
         it,
         element("p", f"{'; '.join(wrong)}.", class_="fault", id=f"fault-{name}") if wrong else None,
-        element("p", about, class_="about", id=f"about-{name}"),
+        element("p", about, class_="about", id=f"about-{name}") if about else None,
         class_="field",
     )

@@ -1,5 +1,8 @@
 """The pages that list the competitors and the competitions of a tournament."""
 
+import re
+from collections import Counter
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
@@ -25,21 +28,21 @@ VOIDED: Final = "voided"
 def competitors_page(viewer: Viewer, venue: Venue, found: CompetitorList, offset: int, query: Query) -> bytes:
     """Those after the first `offset`."""
     may_write = viewer.may(Scope.WRITE)
-    heads = [("Competitor", "name"), ("Id", "value"), ("Tags", "")]
+    heads = [(venue.sport("{Team}"), "name"), ("Tags", "")]
     if may_write:
         heads.append(("Actions", "action"))
     rows = [_competitor(viewer, venue, found, one) for one, its in found.competitors.items() if its.erased is None]
-    new = way("Register a competitor", venue.address("/competitors/new"), chief=True) if may_write else None
-    several = way("Import competitors", venue.address("/competitors/import")) if may_write else None
+    new = way(venue.sport("Add a {team}"), venue.address("/competitors/new"), chief=True) if may_write else None
+    several = way("Import from a file", venue.address("/competitors/import")) if may_write else None
+    listed = (
+        data_table(venue.sport("{Teams}"), heads, rows, stacked=True) if rows else element("p", "There are none yet.")
+    )
     return console_page(
         viewer,
-        "Competitors",
+        venue.sport("{Teams}"),
         done_message(query),
         ways(new, several),
-        live(
-            "competitors",
-            data_table("Competitors", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
-        ),
+        live("competitors", listed),
         _pages(venue, "/competitors", offset, found.total, {}),
         venue=venue,
         below="/competitors",
@@ -50,7 +53,6 @@ def _competitor(viewer: Viewer, venue: Venue, those: CompetitorList, competitor_
     found = those.competitors[competitor_id]
     row: list[Child] = [
         joined((dot(found.color), name_text(found.name))),
-        competitor_id,
         ", ".join(map(isolated, found.tags)),
     ]
     if viewer.may(Scope.WRITE):
@@ -67,7 +69,7 @@ def removal_page(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, name
     """Removes a competitor that took part in nothing."""
     return console_page(
         viewer,
-        "Remove a competitor",
+        venue.sport("Remove a {team}"),
         element("p", name_text(name), class_="subject"),
         element("p", "It has played nothing. It leaves all tables and lists, and can be registered again."),
         form(Filling(key=new_key()), venue.address(f"/competitors/{competitor_id}/remove"), "Remove it"),
@@ -87,21 +89,21 @@ def competitions_page(
 ) -> bytes:
     """Those after the newest `offset`. `voided`: how many do not count; they are listed only if the query says so."""
     may_write = viewer.may(Scope.WRITE)
-    heads = [("Competition", "name"), ("Group", "value"), ("Round", ""), ("Start", "when"), ("Result", "")]
+    heads = [(venue.sport("{Match}"), "name"), ("Division", "value"), ("Round", ""), ("Start", "when"), ("Result", "")]
     if may_write:
         heads.append(("Actions", "action"))
     rows = [_competition(viewer, venue, names, found, one) for one in found.competitions]
     kept = {VOIDED: query[VOIDED]} if VOIDED in query else {}
-    new = way("Add a competition", venue.address("/competitions/new"), chief=True) if may_write else None
+    new = way(venue.sport("Add a {match}"), venue.address("/competitions/new"), chief=True) if may_write else None
+    listed = (
+        data_table(venue.sport("{Matches}"), heads, rows, stacked=True) if rows else element("p", "There are none yet.")
+    )
     return console_page(
         viewer,
-        "Competitions",
+        venue.sport("{Matches}"),
         done_message(query),
         ways(new, way("Imports", venue.address("/imports"))),
-        live(
-            "competitions",
-            data_table("Competitions", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
-        ),
+        live("competitions", listed),
         _pages(venue, "/competitions", offset, found.total, kept),
         _others(venue, voided, is_asked=VOIDED in query),
         venue=venue,
@@ -114,8 +116,8 @@ def _competition(
 ) -> list[Child]:
     found = those.competitions[competition_id]
     what = competition_text(names, found)
-    voided = None if found.voided_at is None else element("span", "voided", class_="badge")
-    struck = element("span", f"{len(found.struck)} struck", class_="badge") if found.struck else None
+    voided = None if found.voided_at is None else element("span", "not counted", class_="badge")
+    struck = element("span", f"not counted for {len(found.struck)}", class_="badge") if found.struck else None
     row: list[Child] = [
         joined((what, voided, struck)),
         found.group_id,
@@ -128,11 +130,11 @@ def _competition(
         links = [_link(venue, f"{below}/record", "Result", what), _link(venue, f"{below}/change", "Change", what)]
         if viewer.may(Scope.ADMIN):
             is_voided = found.voided_at is not None
-            change = ("Make it count again", "unvoid") if is_voided else ("Void", "void")
+            change = ("Count it again", "unvoid") if is_voided else ("Do not count", "void")
             links.append(_link(venue, f"{below}/{change[1]}", change[0], what))
-            links.append(_link(venue, f"{below}/strike", "Strike", what))
+            links.append(_link(venue, f"{below}/strike", "Do not count for some", what))
             if found.struck:
-                links.append(_link(venue, f"{below}/unstrike", "Unstrike", what))
+                links.append(_link(venue, f"{below}/unstrike", "Count again for some", what))
         row.append(joined(links))
     return row
 
@@ -174,13 +176,22 @@ def _pages(venue: Venue, below: str, offset: int, count: int, kept: Query) -> Ht
 
 
 def competitor_choices(those: CompetitorList) -> Html:
-    """The ids of competitors, for forms that take them: the first ones, and the number of the rest."""
+    """The names of competitors, for forms that take them: the first ones, and the number of the rest."""
+    alike = Counter(found.name for found in those.competitors.values())
     shown = [
-        element("li", element("bdi", found.name, class_="chosen"), " ", element("code", one), data_id=f"id:{one}")
+        element("li", element("bdi", found.name, class_="chosen"), data_id=_typed(one, found.name, alike))
         for one, found in those.competitors.items()
+        if found.erased is None
     ]
-    rest = those.total - len(shown)
-    more = element("p", f"{number_text(rest)} more are in the list of competitors.") if rest else None
-    return element(
-        "details", element("summary", "Competitors and their ids"), element("ul", *shown), more, class_="ids"
-    )
+    rest = those.total - len(those.competitors)
+    more = element("p", f"{number_text(rest)} more are in the list.") if rest else None
+    return element("details", element("summary", "Names to choose from"), element("ul", *shown), more, class_="ids")
+
+
+def _typed(competitor_id: CompetitorId, name: str, alike: Mapping[str, int]) -> str:
+    """What a form takes for a competitor: its name, if that can mean nothing else."""
+    return name if alike[name] == 1 and not _ODD.search(name) else f"id:{competitor_id}"
+
+
+_ODD: Final = re.compile(r"[,:]|^\d+$")
+"""A name that is several, or an id."""

@@ -7,6 +7,7 @@ from msgspec import Struct
 from api.access.auth import Scope
 from api.desk.quotas import Share
 from api.interface.direction import isolated
+from api.web.console.field_words import COUNTS_TEXTS
 from api.web.console.frame import (
     Venue,
     Viewer,
@@ -18,7 +19,6 @@ from api.web.console.frame import (
     way,
     ways,
 )
-from api.web.console.inputs import COUNTS_TEXTS
 from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text
@@ -44,31 +44,40 @@ class Overview(Struct, frozen=True, kw_only=True):
 
 
 def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
-    new = way("Create a ranking", venue.address("/rankings/new")) if viewer.may(Scope.WRITE) else None
-    like = way("Create one of a known kind", venue.address("/rankings/like")) if viewer.may(Scope.WRITE) else None
-    several = viewer.may(Scope.WRITE) and len(overview.rankings) > 1
-    order = way("Order the rankings", venue.address("/rankings/order")) if several else None
-    rename = way("Rename the tournament", venue.address("/name")) if viewer.may(Scope.ADMIN) else None
-    look = way("Change how it looks", venue.address("/presentation")) if viewer.may(Scope.ADMIN) else None
-    logo = way("Change the logo", venue.address("/logo")) if viewer.may(Scope.ADMIN) else None
+    links: list[Html] = []
+    if viewer.may(Scope.WRITE):
+        links.append(way("Create a ranking", venue.address("/rankings/like"), chief=not overview.rankings))
+        links.append(way("Create a ranking by hand", venue.address("/rankings/new")))
+        if len(overview.rankings) > 1:
+            links.append(way("Order the rankings", venue.address("/rankings/order")))
+    if viewer.may(Scope.ADMIN):
+        links.append(way("Rename the tournament", venue.address("/name")))
+        links.append(way("Change how it looks", venue.address("/presentation")))
+        links.append(way("Change the logo", venue.address("/logo")))
     return console_page(
         viewer,
         venue.name,
         done_message(query),
         live("public", _public(venue, overview.state)),
         live("rankings", _rankings(venue, overview)),
-        ways(new, like, order, rename, look, logo),
-        element("h2", "The log"),
-        live("head", _head(viewer, venue, overview)),
+        ways(*links),
+        element("p", element("a", "For auditors", href=venue.address("/log")), class_="ways"),
         venue=venue,
         below="",
     )
 
 
+def log_page(viewer: Viewer, venue: Venue, overview: Overview) -> bytes:
+    """The log as auditors see it: its head, and how far what is made from it is."""
+    webhooks = way("Webhooks", venue.address("/webhooks")) if viewer.may(Scope.ADMIN) else None
+    head = live("head", _head(viewer, venue, overview))
+    return console_page(viewer, "The log", head, ways(webhooks), venue=venue, below="/log")
+
+
 def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
     state = overview.state
     pairs: list[tuple[str, Child]] = [
-        ("Head", f"event {number_text(venue.head.sequence)}"),
+        ("Head", f"change {number_text(venue.head.sequence)}"),
         ("Recorded", venue.words.time_element(state.recorded_at)),
         ("Digest", element("code", venue.head.digest.hex())),
         ("Competitors", number_text(state.competitors)),
@@ -105,8 +114,8 @@ def public_text(state: TournamentState) -> str:
     publication = state.publication
     frozen = publication.frozen_at
     if not publication.published:
-        return "nothing" if frozen is None else f"nothing; frozen at event {number_text(frozen)}"
-    return "everything" if frozen is None else f"up to event {number_text(frozen)}, where it is frozen"
+        return "nothing" if frozen is None else "nothing; it is frozen"
+    return "everything" if frozen is None else "what it saw when it was frozen, and what was revealed since"
 
 
 def _rankings(venue: Venue, overview: Overview) -> Html:
@@ -121,7 +130,7 @@ def _rankings(venue: Venue, overview: Overview) -> Html:
         ]
         for ranking in overview.rankings
     ]
-    heads = [("Ranking", "name"), ("Competitors", "value"), ("Unities", ""), ("State", "state")]
+    heads = [("Ranking", "name"), (venue.sport("{Teams}"), "value"), ("Columns", ""), ("State", "state")]
     rest = overview.state.rankings - len(rows)
     more = element("p", f"{rest} more are not shown here.") if rest else None
     return joined((data_table("Rankings", heads, rows), more))
@@ -148,16 +157,12 @@ def publication_page(viewer: Viewer, venue: Venue, state: TournamentState, query
     ]
     if publication.frozen_at is None:
         links.append(way("Freeze it", venue.address(f"{address}freeze")))
-        links.append(way("Freeze it at an event", venue.address(f"{address}freeze-at")))
+        links.append(way("Freeze it after a change", venue.address(f"{address}freeze-at")))
     else:
-        links.append(way("Reveal the next competition", venue.address(f"{address}reveal-next")))
-        links.append(way("Reveal up to an event", venue.address(f"{address}reveal-to")))
+        links.append(way(venue.sport("Reveal the next {match}"), venue.address(f"{address}reveal-next")))
+        links.append(way("Reveal up to a change", venue.address(f"{address}reveal-to")))
         links.append(way("Reveal everything", venue.address(f"{address}reveal-all")))
-    end = state.public_end
-    shown = facts(
-        ("The public sees", public_text(state)),
-        ("Public end", "none" if end is None else f"event {number_text(end)} of {number_text(venue.head.sequence)}"),
-    )
+    shown = facts(("The public sees", public_text(state)))
     to_board = element("p", element("a", "The board that the public sees", href=f"/board/{venue.slug}"))
     return console_page(
         viewer,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
+from api.interface.sports import column_of
 from api.web.console.changes import ADD_POINTS
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, tabs, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
@@ -22,7 +23,7 @@ from api.web.table import column_name, value_text
 from api.web.words import ENGLISH
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitorId, RankingId
-from projections.answers.board_table import BOARD_LINES, BoardTable, Named, TableLine
+from projections.answers.board_table import BOARD_LINES, BoardTable, Named, TableColumn, TableLine
 from projections.answers.competitions import CompetitionList
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity
@@ -35,8 +36,8 @@ POINTS: Final = "points[{competitor_id}]"
 ENTRY: Final = re.compile(r"points\[([1-9][0-9]{0,18})\]", re.ASCII)
 """The name of such a field; the group is the competitor's id."""
 DELTAS_NAME: Final = "participants_delta"
-COMPETITIONS_SUGGESTED: Final = 50
-"""Newest competitions that the form suggests."""
+COMPETITIONS_SUGGESTED: Final = 500
+"""Newest competitions that the form offers."""
 _WHOSE: Final = re.compile(r"\bcompetitor ([1-9][0-9]{0,18})\b", re.ASCII)
 
 
@@ -55,13 +56,16 @@ def ranking_page(
         *[way(ENGLISH(one.link), venue.address(below + one.below)) for one in RANKING_PAGES],
     ]
     is_open = ranking.closed_at is None
+    if viewer.may(Scope.WRITE) and ranking.scorings:
+        links.insert(0, way("Results", venue.address("/competitions"), chief=True))
     if viewer.may(Scope.WRITE) and is_open:
-        links.insert(0, way("Add points", venue.address(f"{below}/add", _kept(query)), chief=True))
-        links.append(way("Import competitions", venue.address(f"{below}/import")))
-        links.append(way("Competitors", venue.address(f"{below}/participants")))
-        links.append(way("Classification", venue.address(f"{below}/classification")))
-        links.append(way("Scoring", venue.address(f"{below}/scoring")))
-        links.append(way("Add a unity", venue.address(f"{below}/unities/new")))
+        by_hand = way("Add points", venue.address(f"{below}/add", _kept(query)), chief=not ranking.scorings)
+        links.insert(len(links) if ranking.scorings else 0, by_hand)
+        links.append(way("Import from a file", venue.address(f"{below}/import")))
+        links.append(way(venue.sport("{Teams}"), venue.address(f"{below}/participants")))
+        links.append(way("Order of the table", venue.address(f"{below}/classification")))
+        links.append(way("What results give", venue.address(f"{below}/scoring")))
+        links.append(way("Add a column", venue.address(f"{below}/unities/new")))
         links.append(way("Name and description", venue.address(f"{below}/information")))
     if viewer.may(Scope.ADMIN):
         change = ("Close it", "close") if is_open else ("Reopen it", "reopen")
@@ -69,7 +73,8 @@ def ranking_page(
         change = ("Show it again", "show") if ranking.hidden else ("Hide it", "hide")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
     columns = [column_name(ENGLISH, one) for one in table.columns]
-    heads = [("#", "position"), ("Competitor", "name"), *[(one, "value") for one in columns]]
+    shown = [(_head(text, one), "value") for text, one in zip(columns, table.columns, strict=True)]
+    heads: list[tuple[Child, str]] = [("#", "position"), (venue.sport("{Team}"), "name"), *shown]
     rows = [_line(venue, below, table, line, query) for line in table.lines]
     undo = venue.address(f"{below}/undo/{query['done']}") if {"done", _ADDED} <= query.keys() else None
     return console_page(
@@ -77,7 +82,7 @@ def ranking_page(
         ranking.name,
         done_message(query, undo),
         None if ranking.description is None else element("p", ranking.description),
-        element("p", f"{number_text(table.count)} competitors, {state_text(ranking)}"),
+        element("p", venue.sport(f"{number_text(table.count)} {{teams}}, {state_text(ranking)}")),
         _columns(venue, below, table),
         live("table", data_table(f"{ranking.name}, {', '.join(columns)}", heads, rows)),
         _pages(venue, below, table, query),
@@ -85,6 +90,12 @@ def ranking_page(
         ways(*links),
         venue=venue,
     )
+
+
+def _head(text: str, column: TableColumn) -> Child:
+    """The column's name, in short if it is that of a sport."""
+    known = column_of(text, "en")
+    return text if known is None else element("abbr", known.short, title=text)
 
 
 def _line(venue: Venue, below: str, table: BoardTable, line: TableLine, query: Query) -> list[Child]:
@@ -146,11 +157,14 @@ def points_page(
     shown = [field.name for field in ADD_POINTS.fields if field.name != DELTAS_NAME]
     placed = {message for line in lines for message in whose.get(line.competitor_id, [])}
     rest = [fault for fault in filling.faults if fault.field not in shown and fault.message not in placed]
-    heads = [("Competitor", "name"), (unity.name, "value"), ("To add", "entry")]
+    heads = [(venue.sport("{Team}"), "name"), (unity.name, "value"), ("To add", "entry")]
     rows = [_entry(line, unity.notation, filling, whose.get(line.competitor_id, [])) for line in lines]
-    unities = tabs("Unities", _unity_tabs(venue, f"{below}/add", ranking.unities, unity.id))
+    unities = tabs("Columns", _unity_tabs(venue, f"{below}/add", ranking.unities, unity.id))
     fields = [field for field in ADD_POINTS.fields if field.name in shown]
-    suggested = [Option(f"id:{one}", competition_text(view.names, its)) for one, its in newest.competitions.items()]
+    suggested = [
+        Option("", ""),
+        *[Option(f"id:{one}", competition_text(view.names, its)) for one, its in newest.competitions.items()],
+    ]
     kept = {"unity": str(unity.id), "offset": str(table.offset)}
     return console_page(
         viewer,
@@ -164,7 +178,7 @@ def points_page(
             "Add these points",
             data_table(f"Points to add in {unity_text(unity)}", heads, rows),
             _pages(venue, f"{below}/add", table, query),
-            inputs(fields, replace(filling, suggested={"competition_id": suggested})),
+            inputs(fields, replace(filling, sport=venue.sport, options={"competition_id": suggested})),
         ),
         venue=venue,
     )

@@ -12,7 +12,7 @@ from api.web.console.answering import PageAsked
 from api.web.console.frame import CONSOLE_HEADERS, Venue, Viewer, tournament_address
 from api.web.console.history_page import HISTORY_EVENTS, HISTORY_LINES, history_page
 from api.web.console.lists_pages import competitions_page, competitors_page
-from api.web.console.overview_page import RANKINGS_SHOWN, Overview, overview_page, publication_page
+from api.web.console.overview_page import RANKINGS_SHOWN, Overview, log_page, overview_page, publication_page
 from api.web.console.ranking_page import ranking_page
 from api.web.console.scoring_part import unscored_part
 from api.web.console.webhooks_page import webhooks_page
@@ -39,18 +39,25 @@ VOIDED_FIELD: Final = Field(lists_pages.VOIDED, FROM_1, "1: those that do not co
 
 
 async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    return overview_page(viewer, venue, await _overview(context), asked.query)
+
+
+async def log(context: RecallContext, viewer: Viewer, venue: Venue, _asked: PageAsked) -> bytes:
+    return log_page(viewer, venue, await _overview(context))
+
+
+async def _overview(context: RecallContext) -> Overview:
     tournament_id = context.live.tournament_id
     async with context.past.database.connection() as connection:
         checkpoint = await tables.checkpoint(connection, tournament_id)
         verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
-    overview = Overview(
+    return Overview(
         state=await ask(context, TournamentQuestion()),
         rankings=await context.rankings(RANKINGS_SHOWN),
         checkpoint=checkpoint,
         verified=verified,
         quota=await shares_of(context.past.database, context.live),
     )
-    return overview_page(viewer, venue, overview, asked.query)
 
 
 async def webhooks(context: RecallContext, viewer: Viewer, venue: Venue, _asked: PageAsked) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from api.access.auth import Scope
 from api.interface.competition_names import competition_text
-from api.interface.scoring_text import AWARD_COLUMNS, award_rows
+from api.interface.scoring_text import award_rows
 from api.web.console.frame import Venue, Viewer, data_table
 from api.web.html import Child, Html, element
 from api.web.page import name_text
@@ -19,7 +19,7 @@ def scorings_part(ranking: ListedRanking) -> Html | None:
     """What each award of the declared scorings gives; None: none are declared."""
     if not ranking.scorings:
         return None
-    heads = [(text.capitalize(), "name") for text in AWARD_COLUMNS]
+    heads = [(text, "name") for text in ("For", "Column", "From", "Gives")]
     return data_table("What results give", heads, award_rows(ranking, ranking.scorings), stacked=True)
 
 
@@ -32,7 +32,7 @@ def results_part(names: NamesById, found: CompetitionResults) -> Html | None:
         result = one.result if isinstance(one.result, str) else "" if one.result is None else "performances"
         winner = "" if one.winner_id is None else name_text(names.competitor(one.winner_id).name)
         rows.append([ENGLISH.time_element(one.recorded_at), result or "none", winner])
-    heads = [("Recorded", "name"), ("Result", "name"), ("Winner", "name")]
+    heads = [("Saved", "name"), ("Result", "name"), ("Winner", "name")]
     return element(
         "section", element("h2", "Earlier and current results"), data_table("Earlier and current results", heads, rows)
     )
@@ -51,7 +51,7 @@ def unscored_part(viewer: Viewer, venue: Venue, names: NamesById, unscored: Iter
         rows.append([text, result, one.why])
     if not rows:
         return None
-    heads = [("Competition", "name"), ("Result", "name"), ("Why", "name")]
+    heads = [(venue.sport("{Match}"), "name"), ("Result", "name"), ("Why", "name")]
     return element(
         "section",
         element("h2", "Results that give nothing"),

@@ -34,10 +34,10 @@ class Tournaments(Struct, frozen=True, kw_only=True):
 
 
 def tournaments_page(viewer: Viewer, shown: Tournaments) -> bytes:
-    heads = [("Tournament", "name"), ("Events", "value")]
+    heads = [("Tournament", "name")]
     is_operator = viewer.may(Scope.ADMIN)
     if is_operator:
-        heads += [("Tables", "value"), ("State", "state"), ("Verified", "state")]
+        heads += [("State", "state"), ("Checked", "state")]
     rows = [_row(entry, shown, is_operator=is_operator) for entry in shown.entries]
     table: Html = element("p", "There is no tournament for this token.")
     if rows:
@@ -76,13 +76,9 @@ def new_tournament_page(viewer: Viewer, filling: Filling) -> bytes:
 
 def _row(entry: RegistryEntry, shown: Tournaments, *, is_operator: bool) -> list[Child]:
     link = element("a", name_text(entry.name), href=f"{CONSOLE}/tournament/{entry.slug}")
-    row: list[Child] = [link, number_text(entry.sequence)]
+    row: list[Child] = [link]
     if is_operator:
-        row += [
-            lag_text(entry.sequence, shown.checkpoints.get(entry.tournament_id)),
-            _state(shown.stops, entry),
-            verified_text(shown.verified.get(entry.tournament_id)),
-        ]
+        row += [_state(shown, entry), verified_text(shown.verified.get(entry.tournament_id))]
     return row
 
 
@@ -91,25 +87,26 @@ def lag_text(last: Sequence, checkpoint: Checkpoint | None) -> str:
     behind = last - (0 if checkpoint is None else checkpoint.head.sequence)
     if behind <= 0:
         return "current"
-    return f"{number_text(behind)} {'event' if behind == 1 else 'events'} behind"
+    return f"{number_text(behind)} {'change' if behind == 1 else 'changes'} behind"
 
 
 def verified_text(last: LastVerified | None) -> Html:
     """When a tournament was last verified, up to which event, and with how many differences."""
     if last is None:
-        return element("span", "not noted")
-    upto = f", up to event {number_text(last.sequence)}"
+        return element("span", "not yet")
+    upto = f", up to change {number_text(last.sequence)}"
     if not last.differences:
         return element("span", time_element(last.verified_at), f"{upto}: no difference")
     found = f"{number_text(last.differences)} {'difference' if last.differences == 1 else 'differences'}"
     return element("span", time_element(last.verified_at), f"{upto}: ", element("span", found, class_="fault"))
 
 
-def _state(stops: Mapping[TournamentId, Stop], entry: RegistryEntry) -> Html:
-    stop = stops.get(entry.tournament_id)
-    return element("span", "in order") if stop is None else stop_text(stop)
+def _state(shown: Tournaments, entry: RegistryEntry) -> Html:
+    stop = shown.stops.get(entry.tournament_id)
+    lag = lag_text(entry.sequence, shown.checkpoints.get(entry.tournament_id))
+    return element("span", lag) if stop is None else stop_text(stop)
 
 
 def stop_text(stop: Stop) -> Html:
     """Why a tournament has stopped."""
-    return element("span", f"stopped at event {stop.sequence}: {stop.reason}", class_="fault")
+    return element("span", f"stopped at change {stop.sequence}: {stop.reason}", class_="fault")

@@ -265,7 +265,7 @@ async def test_a_day_shows_what_had_taken_place_whenever_it_was_recorded(champio
     """The season is typed in long after it was played."""
     page = await page_of(championship, "?at=2024-03-10")
     assert table_of_page(page) == {"Ireland": 16, "England": 12, "France": 11, "Scotland": 11, "Italy": 7, "Wales": 3}
-    assert "After Wales \N{EN DASH} France, 10 March 2024; as recorded by " in page
+    assert "After Wales \N{EN DASH} France, 10 March 2024; as known on " in page
     assert 'type="date"' in page
     moved = {" ".join(line[2]): line[1] for line in lines_of(page)}
     assert moved["France"] == ["▲", "2", "up"]
@@ -280,7 +280,7 @@ async def test_a_day_shows_what_had_taken_place_whenever_it_was_recorded(champio
     await submit(championship, VoidCompetition(competition_id=voided))
     page = await page_of(championship, "?at=2024-03-10")
     assert table_of_page(page)["France"] == 6  # as if it had never counted
-    assert "After England \N{EN DASH} Ireland, 9 March 2024; as recorded by " in page
+    assert "After England \N{EN DASH} Ireland, 9 March 2024; as known on " in page
     assert table_of_page(await page_of(championship, f"?at={published}&on=2024-03-10"))["France"] == 11
 
 
@@ -904,7 +904,7 @@ async def test_a_freeze_holds_every_answer_and_a_reveal_moves_it_on(championship
 
 async def test_a_table_says_whether_it_is_frozen_or_final_and_of_the_past_nothing(championship: Championship) -> None:
     end = championship.live.head.sequence
-    at_30 = "After event 30 of {}; latest by then: Italy \N{EN DASH} Scotland, 9 March 2024; as recorded by "
+    at_30 = "After event 30 of {}; latest by then: Italy \N{EN DASH} Scotland, 9 March 2024; as known on "
 
     async def said(below: str = "") -> str:
         found = re.search(r'id="moment">(.*?)<time', await page_of(championship, below))

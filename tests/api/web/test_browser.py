@@ -112,7 +112,7 @@ async def test_without_scripts_the_page_is_whole(visit: Begin) -> None:
     await page.get_by_role("button", name="Show").click()
     assert "at=2024-03-10" in page.url
     assert await one.names() == ["Ireland", "England", "France", "Scotland", "Italy", "Wales"]
-    await page.get_by_role("link", name="As recorded").click()
+    await page.get_by_role("link", name="As results came in").click()
     await page.get_by_label("History").fill("30")
     await page.get_by_role("button", name="Show").click()
     assert "at=30" in page.url
@@ -604,7 +604,7 @@ async def test_a_page_of_many_lines_has_its_share_of_them(visit: Begin, champion
     await page.get_by_role("link", name="Next lines").first.click()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
     assert (await one.names())[0] == "Competitor 0094"
-    await page.get_by_role("link", name="As recorded").click()
+    await page.get_by_role("link", name="As results came in").click()
     await page.get_by_role("button", name="Play").wait_for()
     await page.get_by_label("History").fill("200")
     await expect(page.locator(".pages span").last).to_have_text("None of 6 lines")

@@ -43,8 +43,8 @@ def at(season: Season, below: str = "") -> str:
 
 
 async def head_of(visitor: Visitor, season: Season) -> int:
-    """The last event, as the overview says."""
-    found = re.search(r"Head event ([0-9]+)", words(await visitor.page(at(season))))
+    """The last event, as the page for auditors says."""
+    found = re.search(r"Head change ([0-9]+)", words(await visitor.page(at(season, "/log"))))
     assert found
     return int(found[1])
 
@@ -340,7 +340,7 @@ async def test_points_are_added_once_however_often_the_form_is_sent(visitor: Vis
     shown = totals(await season.client.get(f"{season.path}/standings.json"))
     assert [shown[one] for one in season.ids] == [5, -2, 0]
     after = await visitor.page(answer.headers["Location"])
-    assert f"Recorded as event {recorded(answer)}" in words(after)
+    assert "Saved." in words(after)
     history = words(await visitor.page(at(season, f"/rankings/{season.ranking_id}/history")))
     assert "Ada +5 points" in history
     assert "fair play" in history
@@ -657,7 +657,7 @@ async def test_what_the_public_sees_is_changed_step_by_step(visitor: Visitor, se
         answer = await visitor.fill(at(season, f"/publication/{step}"), {})
         assert answer.status == 303, step
         assert await shown() != before
-        assert "Recorded as event" in words(await visitor.page(answer.headers["Location"]))
+        assert "Saved." in words(await visitor.page(answer.headers["Location"]))
     assert (await visitor.fill(at(season, "/publication/publish"), {"published": "false"})).status == 303
     assert (await shown())["published"]  # what a form says without being asked cannot be said otherwise
 
@@ -763,7 +763,7 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
     assert "Left out: born." in words(look.body.decode())
     assert "Zoe under 18, north Ada" in words(look.body.decode())
     assert "Ben Zoe" in words(look.body.decode())
-    assert "There is already a competitor with this name: Ben." in words(look.body.decode())
+    assert "There is already one with this name: Ben." in words(look.body.decode())
     assert await log.length() == before
     form, action = form_of(look.body.decode())
     done = [await visitor.post(action, form) for _ in range(2)]
@@ -830,7 +830,12 @@ async def test_times_of_a_tournament_are_shown_in_its_zone(visitor: Visitor, sea
     await visitor.post(*reversed(form_of(look.body.decode())))
     for below in ("/competitions", f"/rankings/{season.ranking_id}/competitors/{season.ids[0]}"):
         assert "3 May 2026, 19:30 UTC+2" in words(await visitor.page(at(season, below)))
-    for below in ("", "/imports", f"/rankings/{season.ranking_id}/history", f"/rankings/{season.ranking_id}/leaders"):
+    for below in (
+        "/log",
+        "/imports",
+        f"/rankings/{season.ranking_id}/history",
+        f"/rankings/{season.ranking_id}/leaders",
+    ):
         assert re.search(r"[0-9]{2}:[0-9]{2} UTC\+[12]\b", words(await visitor.page(at(season, below)))), below
 
 
@@ -873,7 +878,7 @@ async def test_competitions_are_imported_after_a_look_and_taken_back_after_anoth
     assert await log.length() == before + 2
     (name,) = re.findall(r"/imports/([a-z0-9]+)/undo", await visitor.page(at(season, "/imports")))
     undo = await visitor.page(at(season, f"/imports/{name}/undo"))
-    assert "1 competition would be voided, and the points of 1 event taken back." in words(undo)
+    assert "1 competition would no longer count, and the points of 1 change taken back." in words(undo)
     form, action = form_of(undo)
     assert (await visitor.post(action, form)).status == 303
     assert "undone" in words(await visitor.page(at(season, "/imports")))
@@ -988,7 +993,8 @@ async def test_what_a_form_is_filled_in_with_means_the_same_whatever_others_are_
     assert [one["winner"] for one in competition["participants"]] == [True, False, False]
     form, action = form_of(await visitor.page(at(season, "/rankings/new")))
     assert (await visitor.post(action, form | {"name": "Cup", "main_unity_name": "goals"})).status == 303
-    assert f'data-id="id:{ada}"' in await visitor.page(at(season, f"/rankings/{season.ranking_id}/participants"))
+    listed = await visitor.page(at(season, f"/rankings/{season.ranking_id}/participants"))
+    assert re.findall(r'data-id="([^"]*)"', listed) == ["Ada", f"id:{ben}", "Pair"]
 
 
 async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season: Season, log: Log) -> None:
@@ -1133,10 +1139,10 @@ async def test_everything_else_that_is_offered_works(visitor: Visitor, season: S
 # ── What is shown ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_overview_tells_the_head_and_how_far_the_tables_are(
+async def test_a_page_for_auditors_tells_the_head_and_how_far_the_tables_are(
     visitor: Visitor, season: Season, owner: asyncpg.Connection
 ) -> None:
-    page = words(await visitor.page(at(season)))
+    page = words(await visitor.page(at(season, "/log")))
     head = await owner.fetchrow(
         """
         SELECT h.sequence, encode(h.digest, 'hex') AS digest
@@ -1146,26 +1152,26 @@ async def test_the_overview_tells_the_head_and_how_far_the_tables_are(
         """,
         season.client.tournament,
     )
-    assert f"event {head['sequence']}" in page
+    assert f"change {head['sequence']}" in page
     assert head["digest"] in page
-    assert f"{head['sequence']} events behind" in page  # there is no worker
-    assert f"{head['sequence']} events behind" in words(await visitor.page(CONSOLE))
+    assert f"{head['sequence']} changes behind" in page  # there is no worker
+    assert f"{head['sequence']} changes behind" in words(await visitor.page(CONSOLE))
 
 
 async def test_admins_see_when_a_tournament_was_verified_last_and_what_was_found(
     visitor: Visitor, service: Service, season: Season
 ) -> None:
-    for page in (CONSOLE, at(season)):
-        assert "not noted" in words(await visitor.page(page))
+    for page in (CONSOLE, at(season, "/log")):
+        assert "not yet" in words(await visitor.page(page))
     async with service.database.connection() as connection:
         tournament_id = await tournament_named(connection, season.client.tournament)
         assert tournament_id is not None
-        for differences, said in ((0, "up to event 7: no difference"), (2, "up to event 7: 2 differences")):
+        for differences, said in ((0, "up to change 7: no difference"), (2, "up to change 7: 2 differences")):
             await note_verified(connection, tournament_id, Sequence(7), differences)
-            for page in (CONSOLE, at(season)):
+            for page in (CONSOLE, at(season, "/log")):
                 assert said in words(await visitor.page(page))
     async with visiting(service, await make_token(service.database, Scope.WRITE)) as referee:
-        for page in (CONSOLE, at(season)):
+        for page in (CONSOLE, at(season, "/log")):
             assert "2 differences" not in words(await referee.page(page))
 
 
@@ -1175,7 +1181,7 @@ async def test_a_stopped_tournament_is_named_with_its_reason(
     await owner.execute(
         "INSERT INTO stopped (tournament_id, sequence, reason) VALUES ($1, 7, 'its tag is unknown')", clients_tournament
     )
-    assert "stopped at event 7: its tag is unknown" in words(await visitor.page(CONSOLE))
+    assert "stopped at change 7: its tag is unknown" in words(await visitor.page(CONSOLE))
     async with visiting(service, await make_token(service.database, Scope.READ)) as reader:
         assert "stopped" not in words(await reader.page(CONSOLE))
 
@@ -1189,7 +1195,7 @@ async def test_long_lists_come_in_pages(service: Service, visitor: Visitor, seas
     newest = words(await visitor.page(at(season, "/competitions")))
     assert "Competition of 3" in newest
     assert "Ada \N{EN DASH} Ben" not in newest
-    assert "Ada \N{EN DASH} Ben voided" in words(await visitor.page(at(season, "/competitions?offset=2&voided=1")))
+    assert "Ada \N{EN DASH} Ben not counted" in words(await visitor.page(at(season, "/competitions?offset=2&voided=1")))
     await open_new_tournament(service.database, actor=OPERATOR)
     bounds(TOURNAMENTS_SHOWN=1)
     page = await visitor.page(CONSOLE)

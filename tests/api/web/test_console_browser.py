@@ -67,7 +67,7 @@ async def test_a_referee_gives_points_while_others_watch(signed_in: SignIn, cham
     await referee.get_by_label("Points for Wales").fill("20")
     await referee.get_by_role("textbox", name="Reason").fill("a day of theirs")
     await referee.get_by_role("button", name="Add these points").click()
-    await expect(referee.locator(".done")).to_contain_text("Recorded as event")
+    await expect(referee.locator(".done")).to_contain_text("Saved.")
     await expect(first).to_have_text("Wales", timeout=SECONDS)
     await expect(watcher.get_by_role("link", name="Add points")).to_have_count(0)
     await referee.get_by_role("link", name="History").click()
@@ -96,11 +96,12 @@ async def test_a_match_is_voided_after_a_look_at_the_moves(signed_in: SignIn, ch
     page = await signed_in()
     await page.get_by_role("link", name="Competitions").click()
     row = page.locator("tbody tr").first
-    await row.get_by_role("link", name="Void").click()
+    await row.get_by_role("link", name="Do not count", exact=False).first.click()
     await expect(page.locator(".preview")).to_contain_text("→")
     assert not championship.live.board.voided
-    await page.get_by_role("button", name="Void it").click()
-    await expect(page.locator("tbody tr").first).to_contain_text("voided")
+    await page.get_by_role("button", name="Do not count it").click()
+    await page.get_by_text("Show the 1 that does not count").click()
+    await expect(page.locator("tbody tr").first).to_contain_text("not counted")
     assert len(championship.live.board.voided) == 1
 
 
@@ -113,7 +114,7 @@ async def test_an_import_is_taken_back_after_a_look_at_the_moves(signed_in: Sign
     await page.get_by_role("button", name="Check them first").click()
     await page.get_by_role("button", name="Import 1").click()
     await page.get_by_role("link", name="Undo").click()
-    await page.get_by_text("They would be voided: 1").click()
+    await page.get_by_text("They would no longer count: 1").click()
     await expect(page.locator("main")).to_contain_text(f"Ireland{BETWEEN}Wales")
     await page.get_by_role("button", name="Undo it").click()
     await expect(page.locator("tbody tr").first).to_contain_text("undone")
@@ -137,13 +138,13 @@ async def test_what_is_wrong_is_read_out_and_nothing_that_was_typed_is_lost(
     page = await signed_in()
     await page.goto(championship.service.url + at(championship, "/competitors/new"))
     await page.get_by_role("textbox", name="Name").fill("Georgia")
-    await page.get_by_label("Color").fill("red")
-    await page.get_by_role("button", name="Register").click()
+    await page.get_by_label("Colour").fill("red")
+    await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.locator(".summary")).to_be_focused()
     await expect(page.get_by_role("textbox", name="Name")).to_have_value("Georgia")
-    await expect(page.get_by_label("Color")).to_have_attribute("aria-invalid", "true")
-    await page.get_by_label("Color").fill("cc0000")
-    await page.get_by_role("button", name="Register").click()
+    await expect(page.get_by_label("Colour")).to_have_attribute("aria-invalid", "true")
+    await page.get_by_label("Colour").fill("cc0000")
+    await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.locator(".done")).to_be_visible()
     await expect(page.get_by_role("rowheader", name="Georgia")).to_be_visible()
 
