@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from api.cli.criteria_text import criterion_notation, criterion_text
-from api.interface.competition_names import competition_text, result_text
+from api.interface.competition_names import result_text
 from api.interface.direction import isolated
 from api.web.scored_text import scored_text
 from api.web.words import Words
@@ -181,7 +181,7 @@ class ExplanationText:
         if step.cause in _OF_LIST:
             sentences.append(self._list_sentence(step))
         elif step.scored and step.competition_id is not None:
-            of = self._competition(step.competition_id, result=False)
+            of = self._competition(step.competition_id, UNSET)
             told = scored_text(self._words, self._names, step.scored, written, of=of, on=step.took_place)
             total = f"{written.text(step.total_before)} → {written.text(step.total)}"
             sentences.append(f"{told}. Total {total}, {_moved(step)}.")
@@ -236,21 +236,22 @@ class ExplanationText:
 
     def _cause(self, step: ExplanationStep) -> str:
         reason = "" if step.reason is None else f" ({isolated(step.reason)})"
-        by = "a free modification" if step.competition_id is None else self._competition(step.competition_id)
+        by = (
+            "a free modification" if step.competition_id is None else self._competition(step.competition_id, step.score)
+        )
         if step.reversal is Reversal.EXPIRY:
             return "because points expired"
         if step.reversal is not None:
             return f"because event {step.reverses}, by {by}, {_REVERSALS[step.reversal]}"
         return f"by {by}{reason}"
 
-    def _competition(self, competition_id: CompetitionId, *, result: bool = True) -> str:
-        """`result`: with the present one, which may not be the one that gave points."""
+    def _competition(self, competition_id: CompetitionId, score: str | UnsetType) -> str:
+        """`score`: the one that it had."""
         competition = self._names.competition(competition_id)
         if competition is None:
             return f"competition {competition_id}"
         voided = "" if competition.voided_at is None else ", since voided"
-        told = result_text(self._names, competition) if result else competition_text(self._names, competition)
-        return f"{told}, group {competition.group_id}{voided}"
+        return f"{result_text(self._names, competition, score)}, group {competition.group_id}{voided}"
 
     def _overtaking(self, overtaking: Overtaking) -> str:
         who, whom = self._name(overtaking.who), self._name(overtaking.whom)

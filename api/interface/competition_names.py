@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
 from api.interface.direction import isolated
 from engine.domain.scoring import performances_of
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX
@@ -38,16 +40,20 @@ def short_text(names: NamesById, competition: Competition, of_many: str) -> str:
     )
 
 
-def result_text(names: NamesById, competition: Competition, of_many: str = OF_MANY) -> str:
-    """A competition with its score or its two performances, and where it was. `of_many`: as in `short_text`."""
-    performances = performances_of(competition.participants, competition.result)
+def result_text(
+    names: NamesById, competition: Competition, score: str | UnsetType = UNSET, of_many: str = OF_MANY
+) -> str:
+    """A competition with the score or the two performances that it had, and where it was. `of_many`: as in
+    `short_text`."""
+    score = score or ""
+    performances = performances_of(competition.participants, score)
     if performances is not None and len(competition.participants) <= SCORE_PARTICIPANTS_MAX:
         its = [(names.competitor(one).name, performances.get(one)) for one in competition.participants]
-        name, score = ", ".join(" ".join(map(isolated, filter(None, one))) for one in its), ""
+        name = ", ".join(" ".join(map(isolated, filter(None, one))) for one in its)
     else:
         name = shown_name(names, competition) or of_many.format(number=len(competition.participants))
-        score = f" {isolated(competition.result)}" if isinstance(competition.result, str) else ""
-    return name + score + _where(competition)
+        name += f" {isolated(score)}" if score else ""
+    return name + _where(competition)
 
 
 def competition_text(names: NamesById, competition: Competition, of_many: str = OF_MANY) -> str:

@@ -5,15 +5,15 @@ from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from api.interface.competition_names import competition_text, result_text
+from api.interface.competition_names import result_text
 from api.interface.direction import isolated
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.scored_text import scored_text
 from api.web.words import Words
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sequence, Sort
 from projections.answers.classification import Neighbours
 from projections.answers.criteria import tiebreak_name, value_notation
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
@@ -30,6 +30,14 @@ _CAUSES: Final = {
     Cause.LIST: "cause_list",
     Cause.SORT: "cause_sort",
 }
+_REVERSALS: Final = {
+    Reversal.VOID: "cause_void",
+    Reversal.UNVOID: "cause_unvoid",
+    Reversal.STRIKE: "cause_strike",
+    Reversal.UNSTRIKE: "cause_unstrike",
+    Reversal.EXPIRY: "cause_expiry",
+}
+"""What has words of its own."""
 
 
 def explanation_page(
@@ -139,13 +147,26 @@ def _told(words: Words, names: NamesById, explanation: Explanation, unity: Liste
     steps, her, dropped = explanation.steps, explanation.competitor_id, explanation.dropped or ()
     if not steps:
         return [element("p", words("no_steps"))]
-    all_steps = together(steps, her)
+    all_steps, as_recorded = together(steps, her), explanation.on is UNSET
     told = [element("p", _summary(words, steps, all_steps, unity), class_="summary")]
     if all_steps.own:
-        told.append(_table(words, names, all_steps.own, her, unity, all_steps.late, words("own_steps"), dropped))
+        table = _table(
+            words,
+            names,
+            all_steps.own,
+            her,
+            unity,
+            all_steps.late,
+            words("own_steps"),
+            dropped,
+            as_recorded=as_recorded,
+        )
+        told.append(table)
     if all_steps.others:
         number = words("others_moved_count", number=len(all_steps.others))
-        table = _table(words, names, all_steps.others, her, unity, all_steps.late, words("others_steps"))
+        table = _table(
+            words, names, all_steps.others, her, unity, all_steps.late, words("others_steps"), as_recorded=as_recorded
+        )
         told.append(element("details", element("summary", number), table))
     return told
 
@@ -172,7 +193,10 @@ def _table(
     late: Container[Sequence],
     caption: str,
     dropped: Container[CompetitionId] = (),
+    *,
+    as_recorded: bool,
 ) -> Html:
+    """`as_recorded`: the steps are in the order of the log, in which corrections have the time of their recording."""
     heads = [
         element("th", text, scope="col", class_=kind)
         for text, kind in (
@@ -187,7 +211,13 @@ def _table(
         "table",
         element("caption", caption, class_="unseen"),
         element("thead", element("tr", *heads)),
-        element("tbody", *[_row(words, names, step, her, unity, late, dropped) for step in steps]),
+        element(
+            "tbody",
+            *[
+                _row(words, names, step, her, unity, late, dropped, corrects=as_recorded and step.corrects)
+                for step in steps
+            ],
+        ),
     )
 
 
@@ -199,8 +229,10 @@ def _row(
     unity: ListedUnity,
     late: Container[Sequence],
     dropped: Container[CompetitionId],
+    *,
+    corrects: bool,
 ) -> Html:
-    said = [element("p", _what(words, names, step, unity))]
+    said = [element("p", _what(words, names, step, unity, step.took_place if corrects else None))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
@@ -213,7 +245,7 @@ def _row(
         "tr",
         element(
             "td",
-            words.when_element(step.took_place),
+            words.when_element(step.recorded_at if corrects else step.took_place),
             entered and element("span", entered, class_="late"),
             class_="when",
         ),
@@ -230,29 +262,29 @@ def _row(
     )
 
 
-def _what(words: Words, names: NamesById, step: ExplanationStep, unity: ListedUnity) -> str:
+def _what(words: Words, names: NamesById, step: ExplanationStep, unity: ListedUnity, on: datetime | None) -> str:
+    """`on`: the day of the competition, if it is told."""
     if step.scored and step.competition_id is not None:
-        of = _competition(words, names, step.competition_id, result=False)
-        return scored_text(words, names, step.scored, unity.notation, of=of)
+        of = _competition(words, names, step.competition_id, UNSET)
+        return scored_text(words, names, step.scored, unity.notation, of=of, on=on)
     cause = words(_CAUSES[step.cause])
-    if step.reversal is not None and not step.reversal.takes_back:
-        cause = words("cause_given_back")
+    if step.reversal is not None:
+        given_back = words("cause_reversal" if step.reversal.takes_back else "cause_given_back")
+        cause = words(_REVERSALS[step.reversal]) if step.reversal in _REVERSALS else given_back
     if step.competition_id is None:
         return words("others_moved") if step.cause is Cause.POINTS and not step.is_own else cause
-    named = _competition(words, names, step.competition_id)
+    named = _competition(words, names, step.competition_id, step.score)
+    named = named if on is None else words("scored_on", told=named, day=words.day(on))
     return named if step.cause is Cause.POINTS else f"{cause}: {named}"
 
 
-def _competition(words: Words, names: NamesById, competition_id: CompetitionId, *, result: bool = True) -> str:
-    """`result`: with the present one, which may not be the one that gave points."""
+def _competition(words: Words, names: NamesById, competition_id: CompetitionId, score: str | UnsetType) -> str:
+    """`score`: the one that it had."""
     competition = names.competition(competition_id)
     if competition is None:
         return words("competition_number", number=competition_id)
-    return words(
-        "group",
-        competition=(result_text if result else competition_text)(names, competition, words("competition_of")),
-        number=competition.group_id,
-    )
+    told = result_text(names, competition, score, words("competition_of"))
+    return words("group", competition=told, number=competition.group_id)
 
 
 def _places(words: Words, step: ExplanationStep) -> str:

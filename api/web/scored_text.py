@@ -32,8 +32,8 @@ def scored_text(
     points = words.number(scored.amount, notation)
     told = words(_TOLD[kind], points=points, name=against, result=result, place=scored.place)
     told += f", {result}" if kind in ("win", "draw", "loss") and result else ""
-    told = told if on is None else words("scored_on", told=told, day=words.day(on))
     told += f": {of}" if of and (not against or kind == "nothing") else ""
+    told = told if on is None else words("scored_on", told=told, day=words.day(on))
     corrected = [
         words("corrected", day=words.day(one.corrected_at), result=isolated(one.result)) for one in scored.earlier
     ]

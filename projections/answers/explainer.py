@@ -99,8 +99,9 @@ class ExplanationStep(Struct, frozen=True, kw_only=True):
     none, but others moved. `result`: the best or last of their results in it, if the unity counts results. `reason`:
     the reason given for the points. `overtakings_left_out`: the number of further ones, if a step shows only those with
     the nearest totals. `took_place`: when the competition took place; without a date or a competition, when the event
-    was recorded, or the first points for that competition. `scored`: what a scoring gave it for; absent: none did. A
-    step may combine several events, in order of time, or of a correction; `sequence` is that of the last one."""
+    was recorded, or the first points for that competition. `scored`: what a scoring gave it for; absent: none did.
+    `score`: the competition's result after the event, if it is a text. A step may combine several events, in order of
+    time, or of a correction; `sequence` is that of the last one."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -120,6 +121,12 @@ class ExplanationStep(Struct, frozen=True, kw_only=True):
     overtakings_left_out: int = 0
     took_place: datetime
     scored: ScoredFor | UnsetType = UNSET
+    score: str | UnsetType = UNSET
+
+    @property
+    def corrects(self) -> bool:
+        """Whether the event changed points that had been given."""
+        return self.reversal is not None or bool(self.scored and self.scored.earlier)
 
     @property
     def is_own(self) -> bool:
@@ -325,7 +332,12 @@ class Explainer:
             overtakings_left_out=left_out,
             took_place=(event.since if isinstance(event, PointsAdded) else None) or recorded.recorded_at,
             scored=self._scored_for(recorded, event),
+            score=self._score(event.competition_id),
         )
+
+    def _score(self, competition_id: CompetitionId | None) -> str | UnsetType:
+        competition = None if competition_id is None else self.board.competitions.get(competition_id)
+        return competition.result if competition and isinstance(competition.result, str) else UNSET
 
     def _scored_for(self, recorded: Recorded, event: Points) -> ScoredFor | UnsetType:
         """What a scoring gave her points for in the event, or in its correction."""

@@ -67,6 +67,12 @@ async def test_a_corrected_result_is_told_in_one_sentence(tallybook: Tallybook, 
     assert re.search(r"3 for the win over Brest, 3:1, on 9 Mar(ch)? 2026 \(corrected on [^)]* from 0:0\)", said), said
     assert "1 for the draw with Brest, 0:0, on 9" in said
     assert "was corrected" not in said
+    await tallybook.done("void", league, "Ajax - Brest")
+    await tallybook.done("competition", "result", league, "Ajax - Brest", "5:0")
+    await tallybook.done("unvoid", league, "Ajax - Brest")
+    said = await tallybook.done("explain", league, "Table", "Ajax")
+    assert re.search(r"by Ajax – Brest 3:1, group 1, was reversed", said), said  # noqa: RUF001 - a dash
+    assert re.search(r"by Ajax – Brest 5:0, group 1, counts again", said), said  # noqa: RUF001
     shown = await tallybook.done("competition", "history", league, "Ajax - Brest")
     assert [text in shown for text in ("2:1", "0:0", "3:1")] == [True] * 3
     assert "correction of" in await tallybook.done("history", league, "Table")

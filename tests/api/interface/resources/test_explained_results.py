@@ -3,7 +3,9 @@
 import json
 from typing import Any
 
+from tests.api.public_boards import Board, change
 from tests.api.scored import League
+from tests.api.web.test_console import words
 
 
 async def steps_of(league: League, competitor: int, query: str = "") -> list[dict[str, Any]]:
@@ -83,6 +85,37 @@ async def test_a_result_that_is_taken_back_gives_nothing_any_more(league: League
     assert told(await steps_of(league, a)) == [("win", 3, "2:1", [], 3, 3), ("nothing", 0, None, ["2:1"], -3, 0)]
     history = (await league.client.get(f"{league.path}/history.json?competitor={a}")).json["history"]
     assert [line["reversal"] for line in history] == [None, "correction"]
+
+
+async def test_every_step_names_the_result_that_its_competition_had_then_and_says_when_it_was_corrected(
+    league: League, board: Board
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    await change(league.client, published="true")
+    match = await league.play(a, b, "2:1", started_at="2026-03-09 15:00:00")
+    await league.play(b, c, "0:0", started_at="2026-03-16 15:00:00")
+    await league.correct(match, result="0:0")
+    await league.client.put(f"competitions/{match}/void.json")
+    await league.correct(match, result="1:3")
+    await league.client.put(f"competitions/{match}/unvoid.json")
+    await league.client.put(f"competitions/{match}/strike.json", {"competitors": b})
+    await league.correct(match, result="")
+    scores = [step.get("score") for step in await steps_of(league, c) if step["competition_id"] == match]
+    assert scores == ["2:1", "0:0", "0:0", "1:3", "1:3"]
+    page = words((await board.get(f"competitors/{b}?ranking={league.ranking_id}")).body.decode())
+    for sentence in (
+        "0 for the loss to Ajax, 1:2",
+        "1 for the draw with Ajax, 0:0, on 9 March 2026 (corrected on",
+        "Does not count: Ajax – Bari 0:0, group 1, on 9 March 2026",  # noqa: RUF001 - a dash
+        "Counts again: Ajax – Bari 1:3, group 1, on 9 March 2026",  # noqa: RUF001
+        "Struck from the results: Ajax – Bari 1:3, group 1, on 9 March 2026",  # noqa: RUF001
+    ):
+        assert sentence in page, sentence
+    assert "No points any more" not in page  # they no longer counted
+    assert page.count("9 March 2026, 15:00 UTC") == 1  # when it was played; corrections have the time of theirs
+    by_date = words((await board.get(f"competitors/{a}?ranking={league.ranking_id}&on=2026-03-10")).body.decode())
+    assert "Does not count" not in by_date
 
 
 async def test_a_place_a_status_and_an_absence_say_what_points_are_for(league: League) -> None:
