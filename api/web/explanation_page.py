@@ -13,11 +13,11 @@ from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.scored_text import scored_text
 from api.web.words import Words
+from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sequence, Sort
 from projections.answers.classification import Neighbours
 from projections.answers.criteria import tiebreak_name, value_notation
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
-from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation, Together, together
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedUnity
@@ -64,11 +64,12 @@ def explanation_page(
             "nav", element("a", words("earlier"), href=address), class_="pages", aria_label=words("steps")
         )
     at = explanation.end.recorded_at if explanation.on is UNSET else explanation.on
+    is_alone = "unity" not in query and names.listed(ranking_id).criteria not in ((), (Criterion(unity.id),))
     head = element(
         "header",
         site.titled(" · ", name_text(ranking)),
         element("h1", dot(competitor.color), name_text(competitor.name)),
-        element("p", _place_text(words, explanation.end, at, unity), class_="moment"),
+        element("p", _place_text(words, explanation, at, unity, is_alone=is_alone), class_="moment"),
     )
     body = joined(
         (
@@ -77,7 +78,7 @@ def explanation_page(
             element(
                 "main",
                 _tiebreaks(words, names, ranking_id, explanation.classification),
-                *_told(words, names, explanation, unity),
+                *_told(words, names, explanation, unity, is_alone=is_alone),
                 further,
             ),
         )
@@ -85,10 +86,16 @@ def explanation_page(
     return framed(site, f"{competitor.name} · {ranking} · {site.name}", body, kind="explanation", scripts=False)
 
 
-def _place_text(words: Words, stand: ExplanationPlace, at: datetime | None, unity: ListedUnity) -> Html:
-    total, position = words.number(stand.total, unity.notation), stand.position
-    key = "stands_nowhere" if position is None else "not_placed" if stand.total is None else "stands"
-    where = words.html(key, position=position, total=total, unity=unity.name)
+def _place_text(
+    words: Words, explanation: Explanation, at: datetime | None, unity: ListedUnity, *, is_alone: bool
+) -> Html:
+    """With the position of the table, if that is known. `is_alone`: the table compares more than this unity."""
+    end, classification = explanation.end, explanation.classification
+    lines = () if classification is None or not is_alone else classification.standings or ()
+    classified = [line.position for line in lines if line.competitor_id == explanation.competitor_id]
+    key = "stands_nowhere" if end.position is None else "not_placed" if end.total is None else "stands"
+    position = (*classified, end.position)[0]
+    where = words.html(key, position=position, total=words.number(end.total, unity.notation), unity=unity.name)
     return where if at is None else words.html("stands_as_of", place=where, time=words.when_element(at))
 
 
@@ -142,13 +149,17 @@ def _tiebreaks(words: Words, names: NamesById, ranking_id: RankingId, classifica
     )
 
 
-def _told(words: Words, names: NamesById, explanation: Explanation, unity: ListedUnity) -> list[Html]:
+def _told(
+    words: Words, names: NamesById, explanation: Explanation, unity: ListedUnity, *, is_alone: bool
+) -> list[Html]:
     """A summary of the steps; the competitor's own steps; and, folded away, those in which only others moved."""
     steps, her, dropped = explanation.steps, explanation.competitor_id, explanation.dropped or ()
     if not steps:
         return [element("p", words("no_steps"))]
     all_steps, as_recorded = together(steps, her), explanation.on is UNSET
-    told = [element("p", _summary(words, steps, all_steps, unity), class_="summary")]
+    key = "steps_alone" if as_recorded else "all_alone"
+    alone = f" {words(key, unity=unity.name)}" if is_alone else ""
+    told = [element("p", _summary(words, steps, all_steps, unity), alone, class_="summary")]
     if all_steps.own:
         table = _table(
             words,

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.api.public_boards import Board, change
-from tests.api.scored import League
+from tests.api.scored import OUTCOMES, League
 from tests.api.web.test_console import words
 
 
@@ -116,6 +116,34 @@ async def test_every_step_names_the_result_that_its_competition_had_then_and_say
     assert page.count("9 March 2026, 15:00 UTC") == 1  # when it was played; corrections have the time of theirs
     by_date = words((await board.get(f"competitors/{a}?ranking={league.ranking_id}&on=2026-03-10")).body.decode())
     assert "Does not count" not in by_date
+
+
+async def test_the_page_has_the_position_of_the_table_and_says_that_its_steps_compare_points_alone(
+    league: League, board: Board
+) -> None:
+    a, b, c = league.ids
+    goals = (await league.client.post(f"{league.path}/unities.json", {"name": "goals"})).json["unity"]["id"]
+    await league.score({"unity": league.points, "from": "outcome", "table": OUTCOMES}, {"unity": goals, "from": "for"})
+    await change(league.client, published="true")
+    await league.play(a, c, "1:0", started_at="2026-03-09 15:00:00")
+    await league.play(b, c, "4:0", started_at="2026-03-09 15:00:00")
+
+    async def page(query: str = "") -> str:
+        return words((await board.get(f"competitors/{a}?ranking={league.ranking_id}{query}")).body.decode())
+
+    note = " positions are by points alone."
+    before = await page()
+    assert "Position 1, 3 in points" in before
+    assert note not in before
+    criteria = json.dumps([{"unity": league.points}, {"unity": goals}])
+    await league.client.put(f"{league.path}/classification.json", {"criteria": criteria})
+    for query, said, noted in (
+        ("", "Position 2, 3 in points", True),
+        (f"&unity={league.points}", "Position 1, 3 in points", False),
+        ("&on=2026-03-10", "Positions on this page are by points alone.", False),
+    ):
+        found = await page(query)
+        assert (said in found, note in found) == (True, noted), (query, found)
 
 
 async def test_a_place_a_status_and_an_absence_say_what_points_are_for(league: League) -> None:
