@@ -67,7 +67,12 @@ _GOOD_AMONG: Final = """
     FROM token
     WHERE token_id = ANY($1::bigint[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
 """
-_REVOKE: Final = "UPDATE token SET revoked_at = now() WHERE token_id = $1 AND revoked_at IS NULL RETURNING token_id"
+_REVOKE: Final = """
+    UPDATE token
+    SET revoked_at = now()
+    WHERE token_id = $1 AND revoked_at IS NULL
+    RETURNING token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+"""
 
 
 class Scope(IntEnum):
@@ -125,9 +130,10 @@ async def listed(connection: Connection) -> list[Token]:
     return [_token(row) for row in await connection.fetch(_LIST)]
 
 
-async def revoke(connection: Connection, token_id: ActorId) -> bool:
-    """Ends a token, within 5 seconds everywhere. False: there is no such token, or it was revoked already."""
-    return 0 < token_id <= ID_MAX and await connection.fetchval(_REVOKE, token_id) is not None
+async def revoke(connection: Connection, token_id: ActorId) -> Token | None:
+    """Ends a token, within 5 seconds everywhere. None: there is no such token, or it was revoked already."""
+    row = await connection.fetchrow(_REVOKE, token_id) if 0 < token_id <= ID_MAX else None
+    return None if row is None else _token(row)
 
 
 async def good_token(connection: Connection, token_id: ActorId) -> Token | None:
@@ -160,13 +166,17 @@ def _hash(text: str) -> bytes:
     return sha256(text.encode(errors="surrogateescape")).digest()  # a header may hold any bytes
 
 
+def unacceptable_token(*faults: Fault) -> Unacceptable:
+    return Unacceptable("The token cannot be created like this; correct the fields named.", faults)
+
+
 def _refuse_faults(name: str, expires_in_days: int | None) -> None:
     fault = name_fault(name)
     faults = [Fault("name", fault)] if fault else []
     if expires_in_days is not None and not 1 <= expires_in_days <= EXPIRES_IN_DAYS_MAX:
         faults.append(Fault("expires_in_days", f"must be from 1 to {EXPIRES_IN_DAYS_MAX}"))
     if faults:
-        raise Unacceptable("The token cannot be created like this; correct the fields named.", faults)
+        raise unacceptable_token(*faults)
 
 
 def _token(row: Any) -> Token:

@@ -1,17 +1,49 @@
 """Opens tournaments: a name becomes a slug that no other tournament has."""
 
+from hashlib import sha256
 from typing import Final
 
 from asyncpg import Connection, UniqueViolationError
+from msgspec.structs import replace
 from slugify import slugify
 
+from api.desk.desk import Desk
+from api.desk.fingerprints import fingerprint
 from engine.database.distribution import is_distributed, unlike_copies
-from engine.domain.errors import Conflict, Unacceptable
+from engine.domain.commands import ChangePresentation
+from engine.domain.errors import Conflict, KeyReused, Unacceptable
 from engine.domain.terms import ActorId, Sequence, TournamentId, name_fault
 from engine.log import registry
 
 STEM_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000
+
+
+async def create_tournament(
+    desk: Desk, name: str, *, zone: str | None, actor: ActorId, key: str | None
+) -> registry.RegistryEntry:
+    """Opens a tournament whose days are those of this time zone; None: UTC. Its id follows from the `key`, so one that
+    is sent again finds what it created. Raises KeyReused if that has another name, and as `open_tournament`."""
+    tournament_id = None
+    if key is not None:
+        hashed = sha256(f"{actor} {key}".encode()).digest()
+        tournament_id = TournamentId(1 + int.from_bytes(hashed) % registry.TOURNAMENT_ID_MAX)
+    async with desk.database.connection() as connection:
+        opened = await open_tournament(connection, name, actor=actor, tournament_id=tournament_id)
+    if opened.name != name.strip():
+        raise KeyReused
+    if zone is None:
+        return opened
+    command = ChangePresentation(zone=zone)
+    async with desk.live_pool.pinned(opened.tournament_id) as live:
+        receipt = await desk.submit(
+            live,
+            command,
+            actor=actor,
+            idempotency_key=key,
+            fingerprint=fingerprint("POST", "tournaments.json", {"zone": zone}),
+        )
+    return replace(opened, sequence=receipt.last_sequence)
 
 
 async def open_tournament(
@@ -39,9 +71,9 @@ async def open_tournament(
         try:
             is_open = await registry.open_tournament(connection, tournament_id, name=name, slug=slug, actor=actor)
         except UniqueViolationError as error:
-            opened = await registry.slug_of(connection, tournament_id) if may_be_open else None
+            opened = await registry.opened(connection, tournament_id) if may_be_open else None
             if opened is not None:
-                return registry.RegistryEntry(tournament_id, opened, name, Sequence(1))
+                return opened
             raise Conflict(
                 f"Nothing was created: something with the id {tournament_id} or the slug {slug} already exists, "
                 f"where it should not be; `tallybook verify` says what. ({error})"

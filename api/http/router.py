@@ -22,7 +22,7 @@ PATH_KEPT_CHARACTERS_MAX: Final = 300
 """A process remembers the handlers of this many paths of up to this many characters. It looks up longer paths each
 time."""
 
-LIKENESS_MIN: Final = 0.8
+LIKENESS: Final = 0.8
 """How like an unknown path another must be, from 0 to 1, to be named in its place."""
 
 PathIds = Mapping[str, Any]
@@ -131,7 +131,7 @@ class Router:
             templates = {
                 _bare(template): template for template in self._patterns if template.count("/") == path.count("/")
             }
-            for like in get_close_matches(_bare(path), templates, n=1, cutoff=LIKENESS_MIN):
+            for like in get_close_matches(_bare(path), templates, n=1, cutoff=LIKENESS):
                 return f"{NOTHING_HERE} The most similar one is {templates[like]}."
         return NOTHING_HERE
 

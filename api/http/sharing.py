@@ -1,6 +1,6 @@
 """What scripts of pages on other sites may read, and how their browsers ask for it first (CORS).
 
-Nothing at the SHARED addresses needs a token, so every page may read it. What needs one is for pages of the origins
+Nothing at PATHS_FOR_ALL needs a token, so every page may read it. What needs one is for pages of the origins
 that the operator names. No cookie opens anything here: browsers show a page no answer to a request that sent one unless
 `Access-Control-Allow-Credentials` allows it.
 """
@@ -12,8 +12,8 @@ from api.http.reply import Reply, header
 from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 
-SHARED: Final = ("/board/", "/openapi.json")
-OF_TOKENS: Final = "/tournament/"
+PATHS_FOR_ALL: Final = ("/board/", "/openapi.json")
+OF_TOKENS: Final = ("/tournament/", "/tournaments.json", "/tokens.json", "/tokens/")
 PREFLIGHT_SECONDS: Final = 7_200
 """A browser need not ask again for this long."""
 REQUEST_HEADERS: Final = (
@@ -32,7 +32,7 @@ class Sharing:
 
     def __init__(self, origins: Collection[str] = ()) -> None:
         self._origins = frozenset(origins)
-        self._shared = (*SHARED, OF_TOKENS) if origins else SHARED
+        self._shared = (*PATHS_FOR_ALL, *OF_TOKENS) if origins else PATHS_FOR_ALL
 
     def add_to(self, router: Router) -> None:
         """Makes the handlers of all shared addresses say who may read their answers, and has them answer OPTIONS."""
@@ -47,7 +47,7 @@ class Sharing:
     def lines(self, request: HttpRequest) -> str:
         """The lines of the head by which a page of another site may read the answer; empty: none may."""
         path = request.url.raw_path
-        if path.startswith(SHARED):
+        if path.startswith(PATHS_FOR_ALL):
             return _FOR_ALL
         if not path.startswith(self._shared):
             return ""

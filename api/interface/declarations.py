@@ -6,12 +6,13 @@ are made from these rows. What all operations of one kind have in common is in `
 
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Sequence as Items
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from api.access.auth import Scope
+from api.access.auth import Scope, Token
+from api.desk.desk import Desk
 from api.http.outgoing import Later, Long
 from api.interface.fields import SCHEMAS, Field, Fields, fields_of, items_field
 from api.interface.rendering import Answer, BoardNow, TaggedBody
@@ -24,6 +25,11 @@ from projections.live.tournament import LiveTournament
 TOURNAMENT: Final = "/tournament/{tournament}/"
 """All operations are below this path."""
 IDEMPOTENCY_KEY_PATTERN: Final = "[!-~]{1,255}"
+
+
+def fields_name(operation_id: str) -> str:
+    """What the document calls an object of the fields of an operation."""
+    return f"{operation_id[0].upper()}{operation_id[1:]}Fields"
 
 
 class Declared(Struct, frozen=True):
@@ -120,11 +126,6 @@ class Write(Struct, frozen=True):
         force_setattr(self, "fields", fields_of(self.command, self.fields))
 
     @property
-    def fields_name(self) -> str:
-        """What the document calls an object of its fields."""
-        return f"{self.operation_id[0].upper()}{self.operation_id[1:]}Fields"
-
-    @property
     def takes(self) -> Fields:
         """All fields of a body."""
         return self.fields if self.many is None else (*self.fields, self.items)
@@ -132,7 +133,7 @@ class Write(Struct, frozen=True):
     @property
     def items(self) -> Field:
         """The field that has several objects of its fields."""
-        return items_field({"$ref": SCHEMAS + self.fields_name})
+        return items_field({"$ref": SCHEMAS + fields_name(self.operation_id)})
 
     def minimal(self, events: Items[Event], *, of_items: bool) -> bytes:
         """The body of the minimal answer. It is made from the events alone, so its cost does not depend on the
@@ -171,15 +172,32 @@ class Stream(Declared, frozen=True):
     fields: Fields = ()
 
 
+class Acting(Struct, frozen=True, kw_only=True):
+    """For whom an Action is performed, and with what. `key`: the idempotency key that was sent."""
+
+    desk: Desk
+    token: Token
+    key: str | None
+
+
 class Action(Declared, frozen=True):
-    """Does something that is no event: nothing of it is in the log. `perform` is called with the database, the ids of
-    the tournament and of the token, and those of the path, and returns the payload of the answer. `at_once_max`: how
-    many requests a process performs at the same time; None: any number."""
+    """Does or shows something that no tournament's log has. `perform` is called with an Acting and the id of the
+    tournament, with the ids of the path and the values of the `fields` by name, and returns the payload of the answer.
+    `at_once_max`: how many requests a process performs at the same time; None: any number. `of_service`: it is about no
+    tournament, and its path not below TOURNAMENT."""
 
     answer: Answer
     perform: Callable[..., Awaitable[Any]]
     scope: Scope = Scope.READ
     at_once_max: int | None = None
+    method: Literal["GET", "POST"] = "POST"
+    fields: Fields = ()
+    of_service: bool = False
+    example: Mapping[str, Any] = {}
+
+    @property
+    def address(self) -> str:
+        return f"/{self.path}" if self.of_service else TOURNAMENT + self.path
 
 
 Operation = Read | Recall | Write | Preview

@@ -617,10 +617,6 @@ def _items(text: str, items_max: int, read: Callable[[str], _T]) -> tuple[_T, ..
     return tuple(items)
 
 
-def _tags(text: str) -> tuple[str, ...]:
-    return _items(text, TAGS_MAX, str)
-
-
 def _ids(text: str) -> tuple[int, ...]:
     return _items(text, PARTICIPANTS_MAX, _id)
 
@@ -656,12 +652,17 @@ def _of_list(items_max: int, kind: type[list[str]] | type[list[str | int]], what
     return of_json
 
 
-TAGS: Final = FieldType(
-    _tags,
-    {"type": "array", "items": {"type": "string", "pattern": f"^(?:{TAG_PATTERN})$"}},
-    _of_list(TAGS_MAX, list[str], "strings"),
-    is_list=True,
-)
+def list_of_texts(items_max: int, pattern: str) -> FieldType:
+    """At most this many texts of this pattern."""
+    return FieldType(
+        lambda text: _items(text, items_max, str),
+        {"type": "array", "items": {"type": "string", "pattern": f"^(?:{pattern})$"}},
+        _of_list(items_max, list[str], "strings"),
+        is_list=True,
+    )
+
+
+TAGS: Final = list_of_texts(TAGS_MAX, TAG_PATTERN)
 IDS: Final = FieldType(
     _ids, {"type": "array", "items": _ID_SCHEMA}, _of_list(PARTICIPANTS_MAX, list[str | int], "ids"), is_list=True
 )

@@ -36,6 +36,7 @@ from api.interface.access import Access, refuse_beyond_scope
 from api.interface.declarations import (
     IDEMPOTENCY_KEY_PATTERN,
     TOURNAMENT,
+    Acting,
     Action,
     Operation,
     Preview,
@@ -122,7 +123,7 @@ class Handlers:
             router.add(method_of(operation), TOURNAMENT + operation.path, self._handler(operation))
         router.add("GET", TOURNAMENT + EVENTS.path, self._follow)
         for action in ACTIONS:
-            router.add("POST", TOURNAMENT + action.path, self._action_handler(action))
+            router.add(action.method, action.address, self._action_handler(action))
 
     def _handler(self, operation: Operation) -> Handler:
         match operation:
@@ -414,18 +415,33 @@ class Handlers:
 
     def _action_handler(self, action: Action) -> Handler:
         under_way = 0
+        reader = FormReader(action.fields)
+
+        def form_of_json(body: bytes) -> Form:
+            return reader.form_of(reader.json_objects.read_body(body))
+
+        async def asked(incoming: IncomingRequest) -> dict[str, Any]:
+            if action.method == "GET":
+                return read_query(_query(incoming.request), action.fields)
+            _refuse_query(incoming.request)
+            return reader.read(await self._bodies.form(incoming, form_of_json, lists_of(action.fields)))
 
         async def handle(incoming: IncomingRequest) -> Reply:
             nonlocal under_way
-            token, tournament_id = await self.access.looked_up(incoming, action.scope)
-            _refuse_query(incoming.request)
-            _NO_FIELDS.read(await self._bodies.form(incoming, _form_of_no_fields))
-            ids = incoming.ids
+            keys_sent = incoming.request.headers.getall("Idempotency-Key", ())
+            about: tuple[TournamentId, ...] = ()
+            if action.of_service:
+                token = await self.access.authenticated(incoming, action.scope)
+            else:
+                token, tournament_id = await self.access.looked_up(incoming, action.scope)
+                about = (tournament_id,)
+            arguments = await asked(incoming)
+            acting = Acting(desk=self._desk, token=token, key=_idempotency_key([*keys_sent]) if keys_sent else None)
             if under_way == action.at_once_max:
                 raise QueueFull
             under_way += 1
             try:
-                done = await action.perform(self._desk.database, tournament_id, token.token_id, **ids)
+                done = await action.perform(acting, *about, **incoming.ids, **arguments)
             finally:
                 under_way -= 1
             return Reply(action.answer.body(encode(done)))
@@ -517,13 +533,6 @@ class Handlers:
                 return Reply(body, media_type=form, headers=UNBUFFERED, kept=STREAMED)
             asked = Asked(form=form, after=after, end=head, opener=opener, wanted=question.wanted, speed=question.speed)
             return StreamReply(self._streams, live, asked, incoming.facts)
-
-
-_NO_FIELDS: Final = FormReader(())
-
-
-def _form_of_no_fields(body: bytes) -> Form:
-    return _NO_FIELDS.form_of(_NO_FIELDS.json_objects.read_body(body))
 
 
 def _refuse_query(request: HttpRequest) -> None:

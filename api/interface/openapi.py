@@ -28,6 +28,7 @@ from api.interface.declarations import (
     Recording,
     Stream,
     Write,
+    fields_name,
     method_of,
     name_of,
     scope_of,
@@ -57,6 +58,7 @@ _ABOUT: Final = (
     "be sent as fields `result[<competitor id>]`."
 )
 RESOURCES: Final = {
+    "tournaments": "All tournaments of a token, and new ones.",
     "tournament": "The tournament itself.",
     "competitors": "Participants: people or teams.",
     "competitions": "Matches and races, with their results; which of them count.",
@@ -69,6 +71,7 @@ RESOURCES: Final = {
     "public": "What everybody sees of a published tournament, up to its public end.",
     "publication": "What the public sees.",
     "presentation": "How the tournament presents itself.",
+    "tokens": "Who may do what: tokens within the reach of one's own.",
     "service": "The service itself.",
 }
 """What operations are about: the tags of the document, in the order in which a reader needs them."""
@@ -132,6 +135,9 @@ def _schemas(answers: list[Any], public: list[Any]) -> dict[str, Document]:
     for operation in OPERATIONS:
         if isinstance(operation, Write) and operation.fields:
             schemas |= _bodies(operation)
+    schemas |= {
+        fields_name(one.operation_id): _object_of(one.fields) for one in ACTIONS if one.method == "POST" and one.fields
+    }
     return schemas
 
 
@@ -144,7 +150,7 @@ def _paths(answers: Mapping[str, Any], public: Mapping[str, Any]) -> dict[str, D
     for stream in STREAMS:
         paths[TOURNAMENT + stream.path] = {"get": _of_stream(stream)}
     for action in ACTIONS:
-        paths[TOURNAMENT + action.path] = {"post": _of_action(action)}
+        paths.setdefault(action.address, {})[action.method.lower()] = _of_action(action)
     for read in PUBLIC_READS:
         paths[PUBLIC + read.path] = {"get": _of_public(read, public[read.path].__name__)}
     paths[PUBLIC + PUBLIC_EVENTS.path] = {"get": _of_public_stream(PUBLIC_EVENTS)}
@@ -305,14 +311,23 @@ def _of_action(action: Action) -> Document:
         "description": action.answer.message,
         "content": {JSON: {"schema": {"$ref": SCHEMAS + _answer_name(action.operation_id)}}},
     }
-    return {
+    of_path = _of_path(action.path)[1:] if action.of_service else _of_path(action.path)
+    described = {
         "operationId": action.operation_id,
         "tags": [resource_of(action)],
         "summary": action.summary,
         "description": f"Needs a token of scope {action.scope.text}.",
-        "parameters": _of_path(action.path),
-        "responses": {"200": done} | _refusals(sorted({*problems.ALWAYS, *problems.OF_CHANGES} - {409})),
+        "parameters": of_path,
+        "responses": {"200": done} | _refusals(sorted({*problems.ALWAYS, *_STATUSES_OF_ACTIONS[action.method]})),
     }
+    if action.method == "GET":
+        return described | {"parameters": [*of_path, *map(_of_query, action.fields)]}
+    content = {"schema": {"$ref": SCHEMAS + fields_name(action.operation_id)}, "example": action.example}
+    required = any(field.required for field in action.fields)
+    return described | ({"requestBody": {"required": required, "content": {JSON: content}}} if action.fields else {})
+
+
+_STATUSES_OF_ACTIONS: Final = {"GET": (), "POST": problems.OF_CHANGES}
 
 
 def _refusals(statuses: Iterable[int]) -> Document:
@@ -416,10 +431,11 @@ def _body(operation: Write) -> Document:
 
 def _bodies(operation: Write) -> dict[str, Document]:
     """The objects that a body can be, by name."""
-    bodies = {operation.fields_name: _object_of(operation.fields)}
+    name = fields_name(operation.operation_id)
+    bodies = {name: _object_of(operation.fields)}
     if operation.many:
         items = msgspec.structs.replace(operation.items, required=True)
-        bodies[f"{operation.fields_name.removesuffix('Fields')}Items"] = _object_of((items,))
+        bodies[f"{name.removesuffix('Fields')}Items"] = _object_of((items,))
     return bodies
 
 

@@ -21,6 +21,7 @@ from api.interface.resources import (
     scoring,
     standings,
     stream,
+    tokens,
     tournaments,
     voiding,
     webhooks,
@@ -48,4 +49,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
 )
 """The router tries them in this order: the most frequent come first."""
 STREAMS: Final[tuple[Stream, ...]] = (stream.EVENTS,)
-ACTIONS: Final[tuple[Action, ...]] = (stream.TICKETS, webhooks.TESTS)
+ACTIONS: Final[tuple[Action, ...]] = (
+    stream.TICKETS,
+    webhooks.TESTS,
+    *tournaments.TOURNAMENT_ACTIONS,
+    *tokens.TOKEN_ACTIONS,
+)

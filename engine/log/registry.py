@@ -38,6 +38,7 @@ _RENAMED: Final = """
     WHERE tournament_id = ANY($1::bigint[]) AND topic = -2
 """
 _SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
+_OPENED: Final = "SELECT slug, name FROM tournament WHERE tournament_id = $1"
 _BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
 _TOURNAMENTS: Final = """
     SELECT t.tournament_id, t.slug, t.name, h.sequence
@@ -91,6 +92,12 @@ async def slug_of(connection: Connection, tournament_id: TournamentId) -> str | 
     """The slug of this tournament; None: there is no such tournament."""
     slug: str | None = await connection.fetchval(_SLUG_OF, tournament_id)
     return slug
+
+
+async def opened(connection: Connection, tournament_id: TournamentId) -> RegistryEntry | None:
+    """This tournament as it was opened; None: there is no such tournament."""
+    row = await connection.fetchrow(_OPENED, tournament_id)
+    return None if row is None else RegistryEntry(tournament_id, row["slug"], row["name"], Sequence(1))
 
 
 async def is_deleted(connection: Connection, tournament_id: TournamentId) -> bool:

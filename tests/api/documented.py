@@ -24,6 +24,11 @@ and every field. Fields in bold are required.
 
 Below `/tournament/<slug>`. *PUT, GET*: GET shows what the change would lead to.
 """
+_SERVICE: Final = """\
+## Of the service
+
+With a token, for programs that run tournaments of many. Below `/`.
+"""
 _PUBLIC: Final = """\
 ## For the public
 
@@ -34,14 +39,16 @@ Below `/board/<slug>`, without a token, for [a published tournament](PUBLIC.md);
 
 def page() -> str:
     """docs/PATHS.md, whole."""
+    of_tournaments = [action for action in ACTIONS if not action.of_service]
     operations = "".join(
         _row(declared)
-        for declared in sorted((*OPERATIONS, *STREAMS, *ACTIONS), key=lambda one: one.path)
+        for declared in sorted((*OPERATIONS, *STREAMS, *of_tournaments), key=lambda one: one.path)
         if not isinstance(declared, Preview)
         or declared.path.endswith("preview.json")  # others: in the row of the change
     )
+    of_service = "".join(_row(action) for action in ACTIONS if action.of_service)
     public = "".join(_public_row(read) for read in PUBLIC_READS)
-    return f"{_INTRODUCTION}\n{_HEAD}{operations}\n{_PUBLIC}\n{_HEAD}{public}"
+    return f"{_INTRODUCTION}\n{_HEAD}{operations}\n{_SERVICE}\n{_HEAD}{of_service}\n{_PUBLIC}\n{_HEAD}{public}"
 
 
 def _public_row(read: PublicRead) -> str:
@@ -70,7 +77,7 @@ def _row(declared: Operation | Stream | Action) -> str:
         case Stream():
             method, taken, needed = "GET", declared.fields, Scope.READ
         case Action():
-            method, taken, needed = "POST", (), declared.scope
+            method, taken, needed = declared.method, declared.fields, declared.scope
         case Write():
             is_previewed = any(isinstance(one, Preview) and one.path == declared.path for one in OPERATIONS)
             method, taken, needed = declared.method, declared.takes, scope_of(declared)

@@ -262,6 +262,22 @@ STORY: Final = (
         query="after=0",
         lines=2,
     ),
+    Step(operation_id="showTournament"),
+    Step(
+        operation_id="createTournament",
+        about="With a token for all tournaments.",
+        body={"name": "Winter ladder", "zone": "Europe/Berlin"},
+        key="winter",
+    ),
+    Step(operation_id="listTournaments"),
+    Step(
+        operation_id="createToken",
+        about="For the new tournament alone.",
+        body={"name": "club", "scope": "write", "tournaments": ["winter-ladder"], "expires_in_days": 90},
+        keeps={"CLUB": ("token", "id")},
+    ),
+    Step(operation_id="revokeToken", ids={"token_id": "$CLUB"}),
+    Step(operation_id="listTokens"),
     Step(operation_id="showHealth"),
     Step(operation_id="showReadiness"),
     Step(operation_id="showDocument"),
@@ -274,14 +290,14 @@ STORY: Final = (
 
 def command_of(step: Step) -> str:
     """The command of a shell that sends the request of this step."""
-    method, path = _declared()[step.operation_id]
+    method, path, needs_token = _declared()[step.operation_id]
     for where, variable in _PLACES.items():
         path = path.replace(where, variable)
     path = path.format(**step.ids)
     is_stated = method != "GET" and (method, step.body is None) != ("POST", False)  # curl posts what it is given
     options = " -N" if step.lines else f" -X {method}" if is_stated else ""
     lines = [f'curl{options} "{path}{"?" if step.query else ""}{step.query}"']
-    if path.startswith("$TOURNAMENT"):
+    if needs_token:
         lines.append('-H "Authorization: Bearer $TOKEN"')
     if step.minimal:
         lines.append('-H "Prefer: return=minimal"')
@@ -302,10 +318,14 @@ def command_of(step: Step) -> str:
 _PLACES: Final = {TOURNAMENT: "$TOURNAMENT/", PUBLIC: "$BOARD/"}
 
 
-def _declared() -> dict[str, tuple[str, str]]:
-    """Method and path of each operation, by its id."""
+def _declared() -> dict[str, tuple[str, str, bool]]:
+    """Method and path of each operation, and whether it needs a token, by its id."""
     return {
-        operation["operationId"]: (method.upper(), path if path.startswith((TOURNAMENT, PUBLIC)) else f"$HOST{path}")
+        operation["operationId"]: (
+            method.upper(),
+            path if path.startswith((TOURNAMENT, PUBLIC)) else f"$HOST{path}",
+            "security" not in operation,
+        )
         for path, operations in openapi.described()["paths"].items()
         for method, operation in operations.items()
     }
@@ -322,7 +342,7 @@ async def told(service: Service, address: str = "", *, streams: bool = True) -> 
         "HOST": address,
         "TOURNAMENT": f"{address}/tournament/{opened.slug}",
         "BOARD": f"{address}/board/{opened.slug}",
-        "TOKEN": await make_token(service.database, tournament_ids=[opened.tournament_id]),
+        "TOKEN": await make_token(service.database),
     }
     async with _webhook(service, opened.tournament_id):
         for step in STORY if streams else [step for step in STORY if not step.lines]:
@@ -386,6 +406,8 @@ _VOLATILE: Final = {
     re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?"): "time",
     re.compile(r'("id":"\d+-)[0-9a-f]{8}"'): r'\1digest"',
     re.compile(r'"ticket":"[^"]+"'): '"ticket":"…"',
+    re.compile(r'"text":"tb_[^"]+"'): '"text":"…"',
+    re.compile(r"\d{10,}"): "tournament",
     re.compile("/static/[0-9a-f]{16}/"): "/static/digest/",
 }
 """What differs each time, and what stands for it."""

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from api.access import auth, sessions
+from api.access import auth, granting, sessions
 from api.cli import explanation_text
 from api.cli import setting_aside as setting_aside_cli
 from api.desk import conditions, desk, docket, opening
@@ -20,6 +20,7 @@ from api.interface.public import view
 from api.interface.resources import (
     competitor_exports,
     competitor_standings,
+    tournaments,
 )
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app, health, settings, supervisor
@@ -126,6 +127,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{terms.SLUG_CHARACTERS_MAX} characters, {opening.STEM_CHARACTERS_MAX} from a name",
                 "422",
             ),
+            ("tournaments named for a new token", f"{granting.TOKEN_TOURNAMENTS_MAX}", "422"),
+            ("tournaments listed at once", f"{tournaments.TOURNAMENTS_LISTED_MAX:,}", "400"),
             ("tags of a competitor", f"{terms.TAGS_MAX}", "422"),
             ("former names that name a competitor", f"{board_of_fold.FORMER_NAMES_MAX}", "the last ones"),
             ("parts of `lasts`", "9,999 W, 99,999 D, 999,999 H, 99,999,999 M", "422"),
@@ -494,11 +497,6 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "lines of a classification beyond those declared",
                 f"{classification_page.FREE_CRITERIA}, and {terms.CRITERIA_MAX} in all",
                 "declare, and open again",
-            ),
-            (
-                "tournaments of a new token",
-                f"{access_pages.TOKEN_TOURNAMENTS_MAX}; all of the admin's, if none is named",
-                "a fault at the field",
             ),
             ("tokens listed", f"the newest {access_pages.TOKENS_SHOWN}", "the command line lists all"),
             ("sessions listed", f"{sessions.SESSIONS_LISTED_MAX}", "others not listed"),

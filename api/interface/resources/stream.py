@@ -8,7 +8,7 @@ from msgspec import Struct
 from api.http.errors import NotAcceptable
 from api.http.preferences import accepted_type
 from api.http.request import HttpRequest
-from api.interface.declarations import Action, Stream
+from api.interface.declarations import Acting, Action, Stream
 from api.interface.fields import ID, Field, FieldMisread, FieldType, misread, parsed_type
 from api.interface.rendering import Answer, Instant
 from api.stream.frames import (
@@ -26,7 +26,7 @@ from api.stream.pace import PAUSE_SECONDS_MAX, SPEED_MAX
 from api.stream.tickets import TICKET_SECONDS, create_ticket
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, Unreadable
-from engine.domain.terms import ActorId, RankingId, Sequence, TournamentId
+from engine.domain.terms import RankingId, Sequence, TournamentId
 from engine.domain.times import instant
 from engine.log import codec, heads, reading
 from projections.answers.lookup import ranking_of
@@ -116,9 +116,9 @@ class TicketShape(Struct):
     expires_at: Instant
 
 
-async def _create_ticket(database: Database, tournament_id: TournamentId, token_id: ActorId) -> TicketShape:
-    async with database.connection_for(tournament_id) as connection:
-        text, expires_at = await create_ticket(connection, tournament_id, token_id)
+async def _create_ticket(acting: Acting, tournament_id: TournamentId) -> TicketShape:
+    async with acting.desk.database.connection_for(tournament_id) as connection:
+        text, expires_at = await create_ticket(connection, tournament_id, acting.token.token_id)
     return TicketShape(text, instant(expires_at))
 
 

@@ -1,4 +1,4 @@
-"""Finds the tournament that a path names, and changes its name."""
+"""Tournaments: which there are, new ones, and the one that a path names with its name and its state."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
@@ -6,17 +6,25 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from api.access.auth import Scope
+from api.desk.opening import create_tournament
 from api.desk.remembered import Slugs
-from api.interface.declarations import Operation, Write
-from api.interface.fields import NAME, Field
-from api.interface.rendering import Answer, BoardNow, encode
+from api.interface.declarations import Acting, Action, NoQuestion, Operation, Recall, RecallContext, Write
+from api.interface.fields import NAME, SHORT, Field, number_up_to
+from api.interface.rendering import Answer, BoardNow, Instant, TaggedBody, encode, tagged_body
+from api.interface.resources.presentation import ZONE
 from engine.domain.commands import RenameTournament
-from engine.domain.errors import NO_TOURNAMENT, NotFound
+from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound
 from engine.domain.terms import TournamentId
+from engine.domain.times import instant
+from engine.log import registry
+from projections.answers.tournament import TournamentQuestion
+from projections.answers.view import ask
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
+from projections.past import moments
 
 SLUG_CHARACTERS_LOGGED: Final = 100
+TOURNAMENTS_LISTED_MAX: Final = 1_000
 
 
 async def pin_named(
@@ -47,6 +55,31 @@ class TournamentShape(Struct):
     name: str
 
 
+class ListedTournamentShape(Struct):
+    """`sequence`: the last event of its log."""
+
+    id: int
+    slug: str
+    name: str
+    sequence: int
+
+
+class TournamentStateShape(Struct, kw_only=True):
+    """How much there is after the event `sequence`. `public_end`: the last event that the public sees; null: it sees
+    nothing."""
+
+    id: int
+    slug: str | None
+    name: str
+    sequence: int
+    recorded_at: Instant
+    competitors: int
+    competitions: int
+    rankings: int
+    published: bool
+    public_end: int | None
+
+
 class OfName(Protocol):
     @property
     def name(self) -> str: ...
@@ -54,6 +87,39 @@ class OfName(Protocol):
 
 def _render_name(_view: BoardNow, answer: Answer, of: OfName) -> bytes:
     return answer.body(encode(TournamentShape(of.name)))
+
+
+def _listed(entry: registry.RegistryEntry) -> ListedTournamentShape:
+    return ListedTournamentShape(entry.tournament_id, entry.slug, entry.name, entry.sequence)
+
+
+async def _list(acting: Acting, *, after: str = "", limit: int = TOURNAMENTS_LISTED_MAX) -> list[ListedTournamentShape]:
+    async with acting.desk.database.connection() as connection:
+        return [*map(_listed, await registry.tournaments_after(connection, after, acting.token.tournament_ids, limit))]
+
+
+async def _create(acting: Acting, *, name: str, zone: str | None = None) -> ListedTournamentShape:
+    if acting.token.tournament_ids is not None:  # it would not be for the new one
+        raise Forbidden("This needs a token for all tournaments; this one is for some.")
+    opened = await create_tournament(acting.desk, name, zone=zone, actor=acting.token.token_id, key=acting.key)
+    return _listed(opened)
+
+
+async def _state(context: RecallContext, answer: Answer, _question: NoQuestion) -> TaggedBody:
+    state = await ask(context, TournamentQuestion())
+    shown = TournamentStateShape(
+        id=context.live.tournament_id,
+        slug=context.live.slug,
+        name=await moments.name(context.past, context.live.tournament_id, state.sequence),
+        sequence=state.sequence,
+        recorded_at=instant(state.recorded_at),
+        competitors=state.competitors,
+        competitions=state.competitions,
+        rankings=state.rankings,
+        published=state.publication.published,
+        public_end=state.public_end,
+    )
+    return tagged_body(answer.body(encode(shown)))
 
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -67,6 +133,43 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=_render_name,
         fields=(Field("name", NAME, "its new name", required=True),),
         scope=Scope.ADMIN,
+        example={"name": "Summer Open"},
+    ),
+    Recall(
+        "tournament.json",
+        "Show the name of the tournament, and how much there is in it",
+        "showTournament",
+        answer=Answer("tournament", TournamentStateShape),
+        question=NoQuestion,
+        render=_state,
+    ),
+)
+TOURNAMENT_ACTIONS: Final = (
+    Action(
+        "tournaments.json",
+        "List the tournaments of the token, in the order of their slugs",
+        "listTournaments",
+        Answer("tournaments", list[ListedTournamentShape]),
+        _list,
+        method="GET",
+        of_service=True,
+        fields=(
+            Field("after", SHORT, "only those whose slugs come after this one, the last of a list"),
+            Field("limit", number_up_to(1, TOURNAMENTS_LISTED_MAX, TOURNAMENTS_LISTED_MAX), "how many"),
+        ),
+    ),
+    Action(
+        "tournaments.json",
+        "Create a tournament; its slug is made from the name",
+        "createTournament",
+        Answer("tournament", ListedTournamentShape, "Tournament created"),
+        _create,
+        Scope.ADMIN,
+        of_service=True,
+        fields=(
+            Field("name", NAME, "its name", required=True),
+            Field("zone", ZONE, "the time zone of its days, such as Europe/Berlin; absent: UTC"),
+        ),
         example={"name": "Summer Open"},
     ),
 )

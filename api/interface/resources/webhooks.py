@@ -5,11 +5,10 @@ from typing import Final
 from msgspec import Struct
 
 from api.access.auth import Scope
-from api.interface.declarations import Action
+from api.interface.declarations import Acting, Action
 from api.interface.rendering import Answer
 from api.webhooks import sending
 from api.webhooks.webhooks import WebhookId
-from engine.database.pool import Database
 from engine.domain.terms import TournamentId
 
 TESTS_AT_ONCE_MAX: Final = 10
@@ -25,8 +24,8 @@ class WebhookTestShape(Struct, frozen=True, kw_only=True):
     problem: str | None
 
 
-async def _test(database: Database, tournament_id: TournamentId, _token_id: int, webhook_id: int) -> WebhookTestShape:
-    answered = await sending.send_test(database, tournament_id, WebhookId(webhook_id))
+async def _test(acting: Acting, tournament_id: TournamentId, *, webhook_id: int) -> WebhookTestShape:
+    answered = await sending.send_test(acting.desk.database, tournament_id, WebhookId(webhook_id))
     return WebhookTestShape(accepted=answered.problem is None, answered=answered.status, problem=answered.problem)
 
 

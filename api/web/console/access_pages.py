@@ -3,13 +3,13 @@
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.access.auth import EXPIRES_IN_DAYS_MAX, Scope, Token
+from api.access.auth import EXPIRES_IN_DAYS_MAX, Scope, Token, unacceptable_token
+from api.access.granting import TOKEN_TOURNAMENTS_MAX
 from api.access.sessions import Session
 from api.http.forms import Form
 from api.interface.direction import isolated
@@ -18,24 +18,12 @@ from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.html import Child, Html, element
 from api.web.page import name_text, time_element
-from engine.domain.errors import Fault, Unacceptable
+from engine.domain.errors import Fault
 from engine.domain.terms import ActorId, name_fault
 
 TOKENS_SHOWN: Final = 500
 """Tokens on the page, the newest."""
 _DAYS: Final = re.compile(r"[1-9][0-9]{0,5}", re.ASCII)
-
-
-def reaches(mine: Token, theirs: Token) -> bool:
-    """Whether the holder of one token may see another and end it: an admin may if their tournaments include all of the
-    other's. Everybody may end their own."""
-    if mine.token_id == theirs.token_id:
-        return True
-    if mine.scope < Scope.ADMIN:
-        return False
-    if mine.tournament_ids is None:
-        return True
-    return theirs.tournament_ids is not None and theirs.tournament_ids <= mine.tournament_ids
 
 
 def tokens_page(viewer: Viewer, tokens: Items[Token]) -> bytes:
@@ -89,8 +77,6 @@ TOKEN_FIELDS: Final = (
 )
 TOKEN_DAYS: Final = 90
 """The number that the form suggests."""
-TOKEN_TOURNAMENTS_MAX: Final = 50
-"""Tournaments that the form accepts."""
 
 
 class AskedToken(Struct, frozen=True, kw_only=True):
@@ -100,10 +86,6 @@ class AskedToken(Struct, frozen=True, kw_only=True):
     scope: Scope
     slugs: tuple[str, ...]
     expires_in_days: int | None
-
-
-def unacceptable_token(*faults: Fault) -> Unacceptable:
-    return Unacceptable("The token cannot be created like this; correct the fields named.", faults)
 
 
 def asked_token(sent: Form) -> AskedToken:
@@ -130,14 +112,6 @@ def asked_token(sent: Form) -> AskedToken:
         slugs=slugs,
         expires_in_days=int(days) if days else None,
     )
-
-
-def refuse_longer_life(mine: Token, expires_in_days: int | None) -> None:
-    """Raises Unacceptable if a token that ends in this many days would outlive the one that makes it."""
-    if mine.expires_at is None:
-        return
-    if expires_in_days is None or datetime.now(UTC) + timedelta(days=expires_in_days) > mine.expires_at:
-        raise unacceptable_token(Fault("expires_in_days", f"must end before yours, which ends {mine.expires_at:%F %T}"))
 
 
 def new_token_page(viewer: Viewer, filling: Filling) -> bytes:

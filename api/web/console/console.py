@@ -18,13 +18,11 @@ A page is requested with the session's cookie, and shows what its token may see.
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
-from hashlib import sha256
 from typing import Final
 
 from api.access.auth import Scope
 from api.access.sessions import SESSION_HOURS, create_session, end_session, open_session
-from api.desk.fingerprints import fingerprint
-from api.desk.opening import open_tournament
+from api.desk.opening import create_tournament
 from api.http import problems
 from api.http.cookies import came_by_tls, kept_cookie, refuse_foreign_change, session_text
 from api.http.reply import Reply
@@ -59,11 +57,8 @@ from api.web.console.tournaments_page import (
     tournaments_page,
 )
 from api.web.ranking_pages import RANKING_PAGES
-from engine.domain.commands import ChangePresentation
 from engine.domain.errors import Conflict, Forbidden, TallybookError, Unacceptable, Unauthenticated
-from engine.domain.terms import TournamentId
 from engine.log import registry
-from engine.log.registry import TOURNAMENT_ID_MAX
 from projections.tables import tables
 from projections.verification.noted import last_verified
 
@@ -234,27 +229,12 @@ class ConsoleHandlers:
         _refuse_unless_may_create(viewer)
         form = await self._console.body(incoming)
         key, name = form.pop(KEY, "") or new_key(), form.get("name", "")
-        tournament_id = TournamentId(1 + int.from_bytes(sha256(key.encode()).digest()) % TOURNAMENT_ID_MAX)
         try:
-            zoned = _ZONE.read({ZONE_FIELD.name: form.get(ZONE_FIELD.name, "").strip()})
-            async with self._console.database.connection() as connection:
-                opened = await open_tournament(
-                    connection, name, actor=viewer.token.token_id, tournament_id=tournament_id
-                )
+            zone = _ZONE.read({ZONE_FIELD.name: form.get(ZONE_FIELD.name, "").strip()})["zone"]
+            opened = await create_tournament(self._console.desk, name, zone=zone, actor=viewer.token.token_id, key=key)
         except (Unacceptable, Conflict) as error:
             return problem_reply(incoming, error, new_tournament_page(viewer, refused_filling(error, key, form, None)))
-        done = 1
-        if zoned["zone"] is not None:
-            async with self._console.desk.live_pool.pinned(tournament_id) as live:
-                receipt = await self._console.desk.submit(
-                    live,
-                    ChangePresentation(**zoned),
-                    actor=viewer.token.token_id,
-                    idempotency_key=key,
-                    fingerprint=fingerprint("POST", incoming.request.path, form),
-                )
-            done = receipt.last_sequence
-        return see_other(tournament_address(opened.slug, "", {"done": str(done)}))
+        return see_other(tournament_address(opened.slug, "", {"done": str(opened.sequence)}))
 
     async def _of_tournament(
         self, make: _MakeOfTournament, fields: Fields, scope: Scope, incoming: IncomingRequest, viewer: Viewer

@@ -76,7 +76,7 @@ async def made(database: Database, **facts: Any) -> tuple[Token, str]:
 
 async def revoked(database: Database, token_id: int) -> bool:
     async with database.connection() as connection:
-        return await auth.revoke(connection, ActorId(token_id))
+        return await auth.revoke(connection, ActorId(token_id)) is not None
 
 
 async def refusal(guard: Guard, authorization: str | None) -> str:

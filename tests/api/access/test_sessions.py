@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.access.auth import Scope, Token
+from api.access.granting import reaches
 from api.http.cookies import COOKIE
-from api.web.console.access_pages import reaches
 from engine.domain.terms import OPERATOR, ActorId, TournamentId
 from tests.api.asking import Log
 from tests.api.visitor import CONSOLE, visiting

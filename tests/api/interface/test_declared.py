@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from api.interface import openapi
-from api.interface.declarations import TOURNAMENT, Write, method_of
+from api.interface.declarations import TOURNAMENT, Write, fields_name, method_of
 from api.interface.fields import SCHEMAS, Empty, Field, read_query
 from api.interface.public.reads import PUBLIC_READS
 from api.interface.public.stream import PUBLIC_EVENTS
@@ -197,7 +197,7 @@ async def test_a_body_is_refused_just_where_its_schema_refuses_it(service: Servi
     assert isinstance(operation, Write)
     headers = {"Authorization": f"Bearer {season.client.token}", "Content-Type": "application/json"}
     path = f"/tournament/{season.client.tournament}/{path_of(name, season)}"
-    schemas = DOCUMENT["components"]["schemas"][operation.fields_name]["properties"]
+    schemas = DOCUMENT["components"]["schemas"][fields_name(operation.operation_id)]["properties"]
     numbers = count(1)
 
     def faults(field: str, value: object) -> list[str]:

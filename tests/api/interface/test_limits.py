@@ -107,6 +107,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.access.auth: RENEWED_SECONDS
         api.http.connections: CONNECTION_WATCH_SECONDS
         api.http.outgoing: STUCK_SECONDS _LOOK_SECONDS
+        api.http.sharing: PREFLIGHT_SECONDS
         api.http.throttle: _ROUNDING_SECONDS
         api.service.figures: LOOK_SECONDS
         api.service.supervisor: RESTART_SECONDS

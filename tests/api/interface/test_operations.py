@@ -183,7 +183,7 @@ async def test_each_scope_reaches_as_far_as_it_should(
                     "PUT publication",
                     "PUT presentation",
                     "visibility",
-                    "tournament.json",
+                    "PUT tournament.json",
                 )
             ):
                 needed = Scope.ADMIN

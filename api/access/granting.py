@@ -1,0 +1,75 @@
+"""What the holder of a token may do about tokens: see them, make them, end them, each within the reach of their own."""
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from api.access import auth
+from api.access.auth import Scope, Token, unacceptable_token
+from engine.database.pool import Database
+from engine.domain.errors import Fault, NotFound
+from engine.domain.terms import TournamentId
+from engine.log import registry
+
+TOKEN_TOURNAMENTS_MAX: Final = 50
+"""Tournaments that are named for a new token."""
+
+
+def reaches(mine: Token, theirs: Token) -> bool:
+    """Whether the holder of one token may see another and end it: an admin may if their tournaments include all of the
+    other's. Everybody may end their own."""
+    if mine.token_id == theirs.token_id:
+        return True
+    if mine.scope < Scope.ADMIN:
+        return False
+    if mine.tournament_ids is None:
+        return True
+    return theirs.tournament_ids is not None and theirs.tournament_ids <= mine.tournament_ids
+
+
+async def within_reach(database: Database, mine: Token) -> list[Token]:
+    """The tokens that the holder of this one may see, newest first."""
+    async with database.connection() as connection:
+        return [token for token in reversed(await auth.listed(connection)) if reaches(mine, token)]
+
+
+async def in_use(database: Database, mine: Token, token_id: int | None) -> Token:
+    """The token within reach that has this id and was not revoked. Raises NotFound."""
+    for token in await within_reach(database, mine):
+        if token.token_id == token_id and token.revoked_at is None:
+            return token
+    raise NotFound("There is no such token in use.")
+
+
+async def revoke(database: Database, mine: Token, token_id: int | None) -> Token:
+    """Ends a token within reach. Raises NotFound."""
+    token = await in_use(database, mine, token_id)
+    async with database.connection() as connection:
+        return await auth.revoke(connection, token.token_id) or token  # somebody else has just ended it
+
+
+async def grant(
+    database: Database, mine: Token, *, name: str, scope: Scope, slugs: Collection[str], expires_in_days: int | None
+) -> tuple[Token, str]:
+    """Makes a token for tournaments of one's own, by their `slugs`, or, if those are empty, for all of them. It does
+    not outlive one's own. Raises Unacceptable."""
+    async with database.connection() as connection:
+        tournament_ids: list[TournamentId] | None = [*mine.tournament_ids] if mine.tournament_ids is not None else None
+        if slugs:
+            found = [(slug, await registry.tournament_named(connection, slug)) for slug in slugs]
+            strange = [slug for slug, one in found if one is None or not mine.allows(one)]
+            if strange:
+                faults = [Fault("tournaments", f"{slug!r} is not a tournament of your token") for slug in strange]
+                raise unacceptable_token(*faults)
+            tournament_ids = [one for _, one in found if one is not None]
+        _refuse_longer_life(mine, expires_in_days)
+        return await auth.create(
+            connection, name=name, scope=scope, tournament_ids=tournament_ids, expires_in_days=expires_in_days
+        )
+
+
+def _refuse_longer_life(mine: Token, expires_in_days: int | None) -> None:
+    if mine.expires_at is None:
+        return
+    if expires_in_days is None or datetime.now(UTC) + timedelta(days=expires_in_days) > mine.expires_at:
+        raise unacceptable_token(Fault("expires_in_days", f"must end before yours, which ends {mine.expires_at:%F %T}"))

@@ -1,0 +1,97 @@
+"""What a platform does over HTTP alone: tournaments of its clubs, and a token for each."""
+
+import json
+from typing import Final
+
+import pytest
+
+from api.access.auth import Scope
+from engine.log.registry import tournaments
+from tests.api.asking import refused
+from tests.service import Answer, Client, Service, make_token
+
+ELSEWHERE: Final = "no-such-tournament"
+
+
+async def asked(
+    client: Client, method: str, path: str, headers: dict[str, str] | None = None, **form: object
+) -> Answer:
+    """`path`: below the root of the service."""
+    body = json.dumps(form).encode() if method == "POST" else None
+    return await client.send(method, f"/{path}", body, {"Content-Type": "application/json"} | (headers or {}))
+
+
+@pytest.fixture
+async def platform(service: Service, token: str) -> Client:
+    return service.client(ELSEWHERE, token)
+
+
+async def test_a_platform_runs_a_tournament_of_a_club_that_can_do_nothing_else(
+    platform: Client, service: Service
+) -> None:
+    made = (await asked(platform, "POST", "tournaments.json", name="Summer Open", zone="Europe/Berlin")).json
+    slug = made["tournament"]["slug"]
+    assert (made["message"], slug, made["tournament"]["sequence"]) == ("Tournament created", "summer-open", 2)
+    club = await asked(
+        platform, "POST", "tokens.json", name="club", scope="admin", tournaments=[slug], expires_in_days=9
+    )
+    told = club.json["token"]
+    assert (told["tournaments"], told["scope"], told["revoked_at"]) == ([made["tournament"]["id"]], "admin", None)
+    of_club = service.client(slug, told["text"])
+    assert (await of_club.post("competitors.json", {"name": "Ana", "key": "a-1"})).status == 200
+    shown = (await of_club.get("tournament.json")).json["tournament"]
+    assert (shown["name"], shown["slug"], shown["sequence"], shown["competitors"]) == ("Summer Open", slug, 3, 1)
+    assert (shown["published"], shown["public_end"]) == (False, None)
+    listed = (await asked(of_club, "GET", "tournaments.json")).json["tournaments"]
+    assert listed == [{"id": made["tournament"]["id"], "slug": slug, "name": "Summer Open", "sequence": 3}]
+    refused(await asked(of_club, "POST", "tournaments.json", name="Another"), 403)
+    refused(
+        await asked(of_club, "POST", "tokens.json", name="x", scope="read", tournaments=[ELSEWHERE]), 422, "tournaments"
+    )
+    refused(await asked(of_club, "POST", "tokens.json", name="x", scope="read"), 422, "expires_in_days")
+    seen = {one["name"] for one in (await asked(of_club, "GET", "tokens.json")).json["tokens"]}
+    assert seen == {"club"}
+    assert "text" not in (await asked(platform, "GET", "tokens.json")).json["tokens"][0]
+    ended = await asked(platform, "POST", f"tokens/{told['id']}/revoke.json")
+    assert ended.json["token"]["revoked_at"]
+    refused(await asked(platform, "POST", f"tokens/{told['id']}/revoke.json"), 404)
+
+
+async def test_a_tournament_is_created_once_however_often_it_is_sent(platform: Client, service: Service) -> None:
+    key = {"Idempotency-Key": "7f3a"}
+    first = await asked(platform, "POST", "tournaments.json", key, name="Cup", zone="Europe/Paris")
+    again = await asked(platform, "POST", "tournaments.json", key, name="Cup", zone="Europe/Paris")
+    assert first.body == again.body
+    refused(
+        await asked(platform, "POST", "tournaments.json", key, name="Cup", zone="Europe/Rome"), 422, "Idempotency-Key"
+    )
+    refused(await asked(platform, "POST", "tournaments.json", key, name="Cap"), 422, "Idempotency-Key")
+    other = service.client(ELSEWHERE, await make_token(service.database, scope=Scope.ADMIN))
+    theirs = await asked(other, "POST", "tournaments.json", key, name="Cup")
+    unkeyed = await asked(platform, "POST", "tournaments.json", name="Cup")
+    assert [theirs.json["tournament"]["slug"], unkeyed.json["tournament"]["slug"]] == ["cup-2", "cup-3"]
+    async with service.database.connection() as connection:
+        assert {one.slug for one in await tournaments(connection)} >= {"cup", "cup-2", "cup-3"}
+
+
+async def test_tournaments_are_listed_in_parts(platform: Client) -> None:
+    for name in "C", "A", "B":
+        await asked(platform, "POST", "tournaments.json", name=name)
+    one = (await asked(platform, "GET", "tournaments.json?limit=2")).json["tournaments"]
+    rest = (await asked(platform, "GET", f"tournaments.json?limit=2&after={one[-1]['slug']}")).json["tournaments"]
+    assert [each["name"] for each in one + rest][:3] == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize("scope", [Scope.READ, Scope.WRITE])
+async def test_only_an_admin_creates_tournaments_and_tokens(service: Service, scope: Scope) -> None:
+    client = service.client(ELSEWHERE, await make_token(service.database, scope=scope))
+    for method, path in ("POST", "tournaments.json"), ("POST", "tokens.json"), ("GET", "tokens.json"):
+        refused(await asked(client, method, path), 403)
+    assert (await asked(client, "GET", "tournaments.json")).status == 200
+
+
+async def test_what_is_wrong_with_a_new_tournament_is_said(platform: Client) -> None:
+    refused(await asked(platform, "POST", "tournaments.json"), 422, "name")
+    refused(await asked(platform, "POST", "tournaments.json", name="x", zone="Mars/Olympus"), 422, "zone")
+    refused(await asked(platform, "POST", "tournaments.json", name="***"), 422)
+    refused(await asked(platform, "GET", "tournaments.json?limit=0"), 400, "limit")
