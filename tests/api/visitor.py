@@ -114,7 +114,8 @@ def form_of(page: str) -> tuple[dict[str, str], str]:
     values = {}
     for attributes in re.findall(r"<input ([^>]*)>", made[1]):
         found = dict(re.findall(r'([\w-]+)="([^"]*)"', attributes))
-        if "name" in found:
+        is_sent = found.get("type") != "checkbox" or re.search(r"\bchecked\b", attributes)
+        if "name" in found and is_sent:
             values[unescape(found["name"])] = unescape(found.get("value", ""))
     for name, options in re.findall(r"<select [^>]*?name=\"([^\"]*)\".*?>(.*?)</select>", made[1], re.DOTALL):
         chosen = re.search(r'<option value="([^"]*)" selected>', options)

@@ -1,6 +1,7 @@
 """Changes of a tournament through forms of the console: those of `changes.py`, and points."""
 
 import re
+from datetime import tzinfo
 from functools import partial
 from typing import Any, Final, cast
 
@@ -35,6 +36,7 @@ from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.lists_pages import removal_page
+from api.web.console.pickers import with_times
 from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
 from api.web.console.typed_names import with_ids
 from engine.domain.errors import Fault, TallybookError, Unreadable
@@ -48,7 +50,8 @@ from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureQuestion
 from projections.answers.registrations import RemovingQuestion
-from projections.answers.view import ask
+from projections.answers.view import View, ask
+from projections.answers.zones import zone_of
 
 _POINTS_QUERY: Final[Fields] = (UNITY_FIELD, OFFSET_FIELD)
 
@@ -77,6 +80,7 @@ class ChangeHandlers:
                 options=beginning.options,
                 labels=beginning.labels,
                 sport=venue.sport,
+                zone=_zone_of(context),
             )
             address, back = address_of(incoming, change.path), address_of(incoming, change.back)
             if change.page is not None:
@@ -130,7 +134,8 @@ class ChangeHandlers:
     async def _read(self, change: Change, form: Form, context: RecallContext, ids: PathIds) -> Form:
         """The form as the operation takes it. Raises Unacceptable."""
         operation, names = change.operation, Names(context.live.board)
-        read = await in_time_slices(with_ids(names, operation.command, operation.fields, change.read(form)))
+        read = with_times(operation.fields, change.read(form, context, ids), _zone_of(context))
+        read = await in_time_slices(with_ids(names, operation.command, operation.fields, read))
         if operation is not RECORD or not context.is_scored:
             return read
         participants = context.competition(CompetitionId(ids["competition_id"])).participants
@@ -147,10 +152,11 @@ class ChangeHandlers:
             kind = kinds().get(cast("KindName", form.get(LIKE_FIELD.name)))
             if kind is None:
                 raise unacceptable([Fault(LIKE_FIELD.name, "must be one of the kinds listed")])
-            rest = {name: text for name, text in CREATE_LIKE.read(form).items() if name != LIKE_FIELD.name}
             async with self._console.handlers.visited(incoming, viewer.token) as context:
+                chosen = CREATE_LIKE.read(form, context, incoming.ids)
+                rest = {name: text for name, text in chosen.items() if name != LIKE_FIELD.name}
                 named = with_ids(Names(context.live.board), CREATE_LIKE.operation.command, LIKE_FIELDS, rest)
-                made, last = await create_ranking(
+                _, last = await create_ranking(
                     self._console.desk,
                     context.live,
                     kind,
@@ -163,7 +169,7 @@ class ChangeHandlers:
             return await refused_reply(
                 partial(self._form_page, CREATE_LIKE), incoming, viewer, error, key=key, form=form
             )
-        return see_other(address_of(incoming, f"/rankings/{made.ranking_id}", {"done": str(last)}))
+        return see_other(address_of(incoming, "", {"done": str(last)}))
 
     async def removal_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, Scope.ADMIN)
@@ -226,6 +232,10 @@ class ChangeHandlers:
             return await refused_reply(self._points_page, incoming, viewer, error, key=key, form=form)
         query = {"unity": str(unity_id), "added": "1", "done": str(receipt.last_sequence)}
         return see_other(address_of(incoming, "/rankings/{ranking_id}", query))
+
+
+def _zone_of(view: View) -> tzinfo:
+    return zone_of(view.publication.presentation.zone)
 
 
 def with_winner(participants: tuple[CompetitorId, ...], form: Form) -> Form:

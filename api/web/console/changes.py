@@ -18,8 +18,9 @@ from api.http.forms import Form
 from api.http.router import PathIds
 from api.interface.competition_names import competition_text
 from api.interface.declarations import Preview, Write, name_of
-from api.interface.fields import FROM_1, SHORT, Field, FieldMisread, Fields
+from api.interface.fields import DESCRIPTION, FROM_1, ID, ITEMS, SHORT, Field, FieldMisread, Fields
 from api.interface.kinds import kinds
+from api.interface.names import COMPARED_MAX
 from api.interface.operations import OPERATIONS
 from api.interface.rendering import encode
 from api.web.console.classification_page import (
@@ -29,10 +30,12 @@ from api.web.console.classification_page import (
     declaration,
 )
 from api.web.console.frame import Venue, Viewer
-from api.web.console.inputs import JSON_FIELD, LOGO_FIELD, Beginning, Filling, Option
+from api.web.console.inputs import JSON_FIELD, LOGO_FIELD, NAMES_FIELD, Beginning, Filling, Option
 from api.web.console.scoring_part import results_part, scorings_part
+from api.web.console.typed_names import typed_text
 from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
+from engine.domain.names import caseless_key
 from engine.domain.presentation import LANGUAGES
 from engine.domain.scoring import winner_by_score
 from engine.domain.state import CompetitionState
@@ -47,6 +50,12 @@ async def _empty(_view: View, _ids: PathIds) -> Beginning:
     return Beginning()
 
 
+def _as_sent(form: Form, _view: View, _ids: PathIds) -> Form:
+    return form
+
+
+TakenForm = Callable[[Form, View, PathIds], Form]
+"""The form that an operation takes, from the one that was sent. Raises Unacceptable."""
 Page = Callable[[Viewer, Venue, Beginning, Filling, str, str], bytes]
 """Makes the page of a form, from the addresses to which it is sent, and of the page that led here."""
 
@@ -75,7 +84,7 @@ class Change(Struct, frozen=True, kw_only=True):
     mentions: bool = False
     with_competitors: bool = False
     tidy: Callable[[Form], dict[str, str]] = dict
-    read: Callable[[Form], Form] = dict
+    read: TakenForm = _as_sent
     page: Page | None = None
 
     @property
@@ -97,13 +106,31 @@ _LANGUAGE_NAMES: Final = {"en": "English", "de": "Deutsch", "fr": "Français", "
 # ── Initial states of forms ─────────────────────────────────────────────────────────────────────────────
 
 
+async def _names(_view: View, _ids: PathIds) -> Beginning:
+    return Beginning(fields=(Field(NAMES_FIELD, DESCRIPTION, "", required=True),))
+
+
+async def _new_competitor(view: View, _ids: PathIds) -> Beginning:
+    return Beginning(options=await _parents(view, None))
+
+
+async def _parents(view: View, of: CompetitorId | None) -> Mapping[str, Items[Option]]:
+    """The competitors that another can belong to; empty: there are too many to choose from."""
+    found = await ask(view, CompetitorListQuestion(limit=CHOSEN_MAX))
+    if found.total > CHOSEN_MAX:
+        return {}
+    others = [(one, its.name) for one, its in found.competitors.items() if its.erased is None and one != of]
+    return {"parent": [Option("", ""), *[Option(f"id:{one}", name) for one, name in others]]}
+
+
 async def _competitor(view: View, ids: PathIds) -> Beginning:
     found = view.competitor(ids["competitor_id"])
     given = {"name": found.name, "tags": ", ".join(found.tags), "color": found.color}
     if found.parent_id is not None:
         given["parent"] = f"id:{found.parent_id}"
     given["key"] = found.key or ""
-    return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
+    options = await _parents(view, CompetitorId(ids["competitor_id"]))
+    return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)), options=options)
 
 
 async def _named_competitor(view: View, ids: PathIds) -> Beginning:
@@ -125,7 +152,7 @@ async def _competition(view: View, ids: PathIds) -> Beginning:
     given = _given(
         view,
         found,
-        participants=", ".join(f"id:{one}" for one in found.participants),
+        participants=", ".join(typed_text(view, one) for one in found.participants),
         group_id=str(found.group_id),
         scale=found.scale,
         round="" if found.round is None else str(found.round),
@@ -197,6 +224,39 @@ async def _to_unstrike(view: View, ids: PathIds) -> Beginning:
 
 def _boxes(view: View, competitor_ids: Iterable[CompetitorId]) -> Mapping[str, str]:
     return {f"competitor[{one}]": view.names.competitor(one).name for one in competitor_ids}
+
+
+async def _new_competition(view: View, _ids: PathIds) -> Beginning:
+    """Two sides are chosen where results are of two, else any number. Of many, the form takes names."""
+    found = await ask(view, CompetitorListQuestion(limit=CHOSEN_MAX))
+    fields = tuple([field for field in _ADD_COMPETITION.fields if field.name in _OF_COMPETITION])
+    given = {"group_id": "1"}
+    if not 0 < found.total <= CHOSEN_MAX:
+        return Beginning(fields=fields, given=given)
+    offered = {one: its.name for one, its in found.competitors.items() if its.erased is None}
+    fields = tuple([field for field in fields if field.name != "participants"])
+    if not _is_of_two(view):
+        return Beginning(fields=fields, given=given, boxes=_boxes(view, offered))
+    sides = [Option("", ""), *[Option(f"id:{one}", name) for one, name in offered.items()]]
+    return Beginning(
+        fields=(Field(_HOME, ID, ""), Field(_AWAY, ID, ""), *fields), given=given, options={_HOME: sides, _AWAY: sides}
+    )
+
+
+def _is_of_two(view: View) -> bool:
+    """Whether the first ranking that scores results scores those of two."""
+    scored = next((one.scorings for one in view.live.board.rankings.values() if one.scorings), ())
+    return any(award.value in _VALUES_OF_TWO for scoring in scored for award in scoring.awards)
+
+
+async def _list(view: View, ids: PathIds) -> Beginning:
+    """All competitors, those in the ranking chosen. Of many, the form takes the names of those who join or leave."""
+    begun, found = await _scored_ranking(view, ids), await ask(view, CompetitorListQuestion(limit=CHOSEN_MAX))
+    if found.total > CHOSEN_MAX:
+        return begun
+    boxes = _boxes(view, [one for one, its in found.competitors.items() if its.erased is None])
+    present = _boxes(view, view.live.board.rankings[ids["ranking_id"]].participants)
+    return replace(begun, fields=(), given=dict.fromkeys(present, "on"), boxes={**boxes, **present})
 
 
 async def _presentation(view: View, _ids: PathIds) -> Beginning:
@@ -285,34 +345,35 @@ async def _places(view: View, _ids: PathIds) -> Beginning:
 # ── Forms as the operations take them ───────────────────────────────────────────────────────────────────
 
 
-def _chosen(form: Form) -> Form:
+def _chosen(form: Form, _view: View, _ids: PathIds) -> Form:
     """The form with the chosen competitors, in the order of the form, which is that of their registration."""
     rest = {name: text for name, text in form.items() if not _COMPETITOR.fullmatch(name)}
     chosen = [f"id:{found[1]}" for name in form if (found := _COMPETITOR.fullmatch(name))]
     return {"participants": ",".join(chosen)} | rest
 
 
-def _chosen_competitors(form: Form) -> Form:
+def _chosen_competitors(form: Form, view: View, ids: PathIds) -> Form:
     """As `_chosen`, for an operation whose field is called competitors. Some may be typed, too."""
-    chosen = _chosen(form)
+    chosen = _chosen(form, view, ids)
     participants = chosen["participants"]
     return {name: text for name, text in chosen.items() if name != "participants"} | (
         {"competitors": participants} if participants or "competitors" not in form else {}
     )
 
 
+_NAMES_CITED: Final = 5
 CHOSEN_MAX: Final = 500
 """Competitors up to which a form offers them all by name."""
 _COMPETITOR: Final = re.compile(r"competitor\[([1-9][0-9]{0,18})\]", re.ASCII)
 _TIMES: Final = (Option("", "No"), Option("s", "In seconds"), Option("ms", "In milliseconds"))
 
 
-def _chosen_scorings(form: Form) -> Form:
+def _chosen_scorings(form: Form, _view: View, _ids: PathIds) -> Form:
     """The scorings of the kind that was chosen, or else those that were written."""
     return {JSON_FIELD: form.get(LIKE_FIELD.name) or form.get(JSON_FIELD, "")}
 
 
-def _order(form: Form) -> Form:
+def _order(form: Form, _view: View, _ids: PathIds) -> Form:
     """The rankings, ordered by the places that were sent; equal places keep the order of the form. Raises Unacceptable
     for text that is not a place."""
     places: dict[str, int] = {}
@@ -326,6 +387,48 @@ def _order(form: Form) -> Form:
     if faults:
         raise unacceptable(faults)
     return {"order": ",".join(sorted(places, key=places.__getitem__))}
+
+
+def _named(form: Form, view: View, _ids: PathIds) -> Form:
+    """A competitor for each line. Raises Unacceptable for names that are there twice, or already: that is not looked at
+    where there are many."""
+    names = [line.strip() for line in form.get(NAMES_FIELD, "").splitlines() if line.strip()]
+    those = view.live.board.competitors
+    there = {caseless_key(one.name) for _, one in those.run(1, len(those))} if len(those) <= COMPARED_MAX else set()
+    wrong = list[str]()
+    for name in names:
+        if caseless_key(name) in there:
+            wrong.append(name)
+        there.add(caseless_key(name))
+    if not names or wrong:
+        said = f"{', '.join(wrong[:_NAMES_CITED])}: there already" if wrong else "must have a name on each line"
+        raise unacceptable([Fault(NAMES_FIELD, said)])
+    return {ITEMS: encode([{"name": name} for name in names]).decode()}
+
+
+def _meeting(form: Form, view: View, ids: PathIds) -> Form:
+    """The participants that were chosen as home and away, or from a list, or typed."""
+    rest = {name: text for name, text in form.items() if name not in (_HOME, _AWAY)}
+    if _HOME in form or _AWAY in form:
+        return rest | {"participants": ",".join(filter(None, (form.get(_HOME), form.get(_AWAY))))}
+    return _chosen(rest, view, ids)
+
+
+def _enrolled(form: Form, view: View, ids: PathIds) -> Form:
+    """Who joins and who leaves, from the list of those who are in the ranking; or as it was typed."""
+    if "add" in form or "remove" in form:
+        return {name: text for name, text in form.items() if not _COMPETITOR.fullmatch(name)}
+    chosen = {CompetitorId(int(found[1])) for name in form if (found := _COMPETITOR.fullmatch(name))}
+    now = view.ranking(ids["ranking_id"])
+    present = set(view.live.board.rankings[now.id].participants)
+    return {
+        "add": ",".join(f"id:{one}" for one in sorted(chosen - present)),
+        "remove": ",".join(f"id:{one}" for one in sorted(present - chosen)),
+    }
+
+
+def _criteria(form: Form, _view: View, _ids: PathIds) -> Form:
+    return criteria_form(form)
 
 
 _PLACE: Final = re.compile(r"place\[([1-9][0-9]{0,18})\]", re.ASCII)
@@ -346,6 +449,11 @@ _SCORING: Final = _BY_NAME["PUT rankings/{ranking_id}/scoring.json"]
 PRESENTATION: Final = _BY_NAME["PUT presentation.json"]
 RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
+_ADD_COMPETITION: Final = _BY_NAME["POST competitions.json"]
+_OF_COMPETITION: Final = ("participants", "round", "round_name", "started_at", "location", "group_id", "scale", "key")
+_VALUES_OF_TWO: Final = ("outcome", "score", "for", "against")
+_HOME: Final = "home"
+_AWAY: Final = "away"
 REGISTER: Final = _BY_NAME["POST competitors.json"]
 _CREATE_RANKING: Final = _BY_NAME["POST rankings.json"]
 _VISIBILITY: Final = _BY_NAME["PUT rankings/{ranking_id}/visibility.json"]
@@ -372,11 +480,21 @@ CREATE_LIKE: Final = Change(
 )
 CONSOLE_CHANGES: Final = (
     Change(
+        path="/competitors/names",
+        operation=REGISTER,
+        title="Add {teams}",
+        button="Add",
+        back="",
+        begin=_names,
+        read=_named,
+    ),
+    Change(
         path="/competitors/new",
         operation=REGISTER,
         title="Add a {team}",
         button="Add",
         back="/competitors",
+        begin=_new_competitor,
     ),
     Change(
         path="/competitors/{competitor_id}/change",
@@ -402,12 +520,13 @@ CONSOLE_CHANGES: Final = (
     ),
     Change(
         path="/competitions/new",
-        operation=_BY_NAME["POST competitions.json"],
+        operation=_ADD_COMPETITION,
         title="Add a {match}",
         button="Add",
         back="/competitions",
-        asked=("group_id", "round", "round_name", "started_at", "location", "participants", "scale", "key"),
+        begin=_new_competition,
         with_competitors=True,
+        read=_meeting,
     ),
     Change(
         path="/competitions/{competition_id}/record",
@@ -511,10 +630,11 @@ CONSOLE_CHANGES: Final = (
         title="{Teams} of the ranking",
         button="Save",
         back="/rankings/{ranking_id}",
-        begin=_scored_ranking,
+        begin=_list,
         with_competitors=True,
         preview=_PREVIEWS[_LIST],
         looks_at_form=True,
+        read=_enrolled,
     ),
     Change(
         path="/rankings/{ranking_id}/scoring",
@@ -535,7 +655,7 @@ CONSOLE_CHANGES: Final = (
         back="/rankings/{ranking_id}",
         begin=declaration,
         tidy=closed_up,
-        read=criteria_form,
+        read=_criteria,
         page=classification_page,
     ),
     Change(

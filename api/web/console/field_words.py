@@ -30,6 +30,7 @@ _COLUMN: Final = {
 }
 FIELD_WORDS: Final[Mapping[str, FieldWords]] = {
     "name": FieldWords(),
+    "names": FieldWords("Names", "one a line"),
     "tags": FieldWords(about="with commas between them, such as juniors, north"),
     "color": FieldWords("Colour"),
     "parent": FieldWords("Belongs to", "such as the club of a {team}"),

@@ -4,6 +4,7 @@ next to it."""
 import secrets
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
+from datetime import UTC, tzinfo
 from typing import Final
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from api.interface.fields import (
     ID,
     IDS,
     LASTS,
+    MOMENT,
     SORT,
     Field,
     Fields,
@@ -24,6 +26,7 @@ from api.interface.fields import (
 )
 from api.interface.sports import Sport
 from api.web.console.field_words import COUNTS_TEXTS, FIELD_WORDS, FieldWords
+from api.web.console.pickers import local_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text
 from engine.domain.errors import Fault
@@ -38,6 +41,8 @@ LOGO_FIELD: Final = "logo"
 """The field for a picture, in base64. A script offers to choose a file for it."""
 JSON_FIELD: Final = "scorings"
 """The field for JSON of several lines."""
+NAMES_FIELD: Final = "names"
+"""The field for names, one a line."""
 _KEY_BYTES: Final = 18
 
 
@@ -64,13 +69,14 @@ _OPTIONS: Final[Items[tuple[FieldType, Items[Option]]]] = (
     ),
 )
 """What a field of a type offers."""
-_SAMPLES: Final = {"started_at": "2024-03-16 14:15:00", "color": "1a56b0"}
+_SAMPLES: Final = {"color": "1a56b0", "accent": "1a56b0"}
 
 
 class Filling(Struct, frozen=True, kw_only=True):
     """A form as it is shown. `given`: the values of its fields; `faults`: what is wrong with them; `options`: the
     values that a field can be given. `labels`: of fields, in place of their
-    names. `key`: its idempotency key. `sport`: whose words it is in."""
+    names. `key`: its idempotency key. `sport`: whose words it is in.
+    `zone`: of the times that are picked."""
 
     key: str
     given: Mapping[str, str] = {}
@@ -80,6 +86,7 @@ class Filling(Struct, frozen=True, kw_only=True):
     options: Mapping[str, Items[Option]] = {}
     labels: Mapping[str, str] = {}
     sport: Sport = Sport()
+    zone: tzinfo = UTC
 
     def about(self, name: str) -> list[str]:
         """The faults of a field."""
@@ -186,9 +193,13 @@ def _field(field: Field, filling: Filling) -> Html:
         )
         return element("div", _around(LOGO_FIELD, label, filling, about, text), data_file=LOGO_FIELD)
     if field.type is DESCRIPTION or field.name == JSON_FIELD:
-        rows = 3 if field.type is DESCRIPTION else 14
+        rows = 14 if field.name in (JSON_FIELD, NAMES_FIELD) else 3
         given = filling.given.get(field.name, "")
-        text = element("textarea", given, rows=rows, **_attributes(field.name, filling, about))
+        text = element("textarea", given, rows=rows, required=field.required, **_attributes(field.name, filling, about))
+        return _around(field.name, label, filling, about, text)
+    if field.type is MOMENT:
+        picked = local_text(filling.given.get(field.name, ""), filling.zone)
+        text = element("input", type="datetime-local", value=picked, **_attributes(field.name, filling, about))
         return _around(field.name, label, filling, about, text)
     takes_names = field.type is ID or field.type is IDS
     return _labelled(

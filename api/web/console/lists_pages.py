@@ -32,7 +32,8 @@ def competitors_page(viewer: Viewer, venue: Venue, found: CompetitorList, offset
     if may_write:
         heads.append(("Actions", "action"))
     rows = [_competitor(viewer, venue, found, one) for one, its in found.competitors.items() if its.erased is None]
-    new = way(venue.sport("Add a {team}"), venue.address("/competitors/new"), chief=True) if may_write else None
+    new = way(venue.sport("Add {teams}"), venue.address("/competitors/names"), chief=True) if may_write else None
+    one = way(venue.sport("Add a {team}"), venue.address("/competitors/new")) if may_write else None
     several = way("Import from a file", venue.address("/competitors/import")) if may_write else None
     listed = (
         data_table(venue.sport("{Teams}"), heads, rows, stacked=True) if rows else element("p", "There are none yet.")
@@ -41,7 +42,7 @@ def competitors_page(viewer: Viewer, venue: Venue, found: CompetitorList, offset
         viewer,
         venue.sport("{Teams}"),
         done_message(query),
-        ways(new, several),
+        ways(new, one, several),
         live("competitors", listed),
         _pages(venue, "/competitors", offset, found.total, {}),
         venue=venue,

@@ -30,23 +30,30 @@ from projections.verification.noted import LastVerified
 
 RANKINGS_SHOWN: Final = 200
 """Rankings on the page of a tournament."""
+FIXTURES: Final = "/competitions"
+"""Where matches are planned, and"""
+RESULTS: Final = "/competitions"
+"""where their results are entered."""
 
 
 class Overview(Struct, frozen=True, kw_only=True):
     """`rankings`: the first RANKINGS_SHOWN. `checkpoint`: how far the tables are; None: there are none yet. `verified`:
-    the result of the last verification; None: there was none. `quota`: empty if there is none."""
+    the result of the last verification; None: there was none. `quota`: empty if there is none. `open`: the number of
+    matches that are over and have no result, as far as it was counted."""
 
     state: TournamentState
     rankings: list[ListedRanking]
     checkpoint: Checkpoint | None
     verified: LastVerified | None
     quota: list[Share]
+    open: int
 
 
 def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
+    """What to do next; what the public sees; the rankings."""
     links: list[Html] = []
     if viewer.may(Scope.WRITE):
-        links.append(way("Create a ranking", venue.address("/rankings/like"), chief=not overview.rankings))
+        links.append(way("Create a ranking", venue.address("/rankings/like")))
         links.append(way("Create a ranking by hand", venue.address("/rankings/new")))
         if len(overview.rankings) > 1:
             links.append(way("Order the rankings", venue.address("/rankings/order")))
@@ -58,12 +65,61 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
         viewer,
         venue.name,
         done_message(query),
+        live("next", _next(viewer, venue, overview)) if viewer.may(Scope.WRITE) else None,
         live("public", _public(venue, overview.state)),
         live("rankings", _rankings(venue, overview)),
         ways(*links),
         element("p", element("a", "For auditors", href=venue.address("/log")), class_="ways"),
         venue=venue,
         below="",
+    )
+
+
+class _Step(Struct, frozen=True):
+    """A step of a first tournament. `below`: the page for it; `about` says what it is for."""
+
+    text: str
+    about: str
+    below: str
+    is_done: bool
+
+
+def _next(viewer: Viewer, venue: Venue, overview: Overview) -> Html | None:
+    """The steps until a tournament is under way; then what waits for somebody. None: nothing does."""
+    state = overview.state
+    steps = [
+        _Step("Add {teams}", "Paste their names, one a line.", "/competitors/names", state.competitors > 0),
+        _Step("Say what is played", "The sport says what a result gives.", "/rankings/like", state.rankings > 0),
+        _Step("Plan the {matches}", "Who plays whom, and when.", FIXTURES, state.competitions > 0),
+    ]
+    if viewer.may(Scope.ADMIN):
+        publish = "Everybody with the address sees the table."
+        steps.append(_Step("Publish it", publish, "/publication/publish", state.publication.published))
+    if all(step.is_done for step in steps):
+        return _waiting(venue, overview)
+    following = next(step for step in steps if not step.is_done)
+    items = [
+        element(
+            "li",
+            element("a", venue.sport(step.text), href=venue.address(step.below), class_="button chief")
+            if step is following
+            else element("a", venue.sport(step.text), href=venue.address(step.below)),
+            element("span", " done", class_="badge") if step.is_done else element("span", f" {step.about}"),
+        )
+        for step in steps
+    ]
+    return element("section", element("h2", "What to do next"), element("ol", *items, class_="steps"))
+
+
+def _waiting(venue: Venue, overview: Overview) -> Html | None:
+    """The matches that are over and have no result yet."""
+    if not overview.open:
+        return None
+    number = number_text(overview.open)
+    text = venue.sport(f"{number} {{match}} has" if overview.open == 1 else f"{number} {{matches}} have")
+    enter = element("a", "Enter results", href=venue.address(RESULTS), class_="button chief")
+    return element(
+        "section", element("h2", "What to do next"), element("p", enter, f" {text} no result yet."), class_="steps"
     )
 
 

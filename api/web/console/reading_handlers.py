@@ -1,5 +1,6 @@
 """The pages of a tournament in the console that change nothing."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 from api.desk.quotas import shares_of
@@ -35,6 +36,10 @@ from projections.verification.noted import last_verified
 
 STEPS_OF_CONSOLE: Final = 100
 """Steps of an explanation on one page."""
+SOUGHT_AMONG_MAX: Final = 10_000
+"""Competitions among which the overview seeks those without a result."""
+OPEN_LOOKED_AT_MAX: Final = 500
+"""Of those, the first ones whose date it looks at."""
 VOIDED_FIELD: Final = Field(lists_pages.VOIDED, FROM_1, "1: those that do not count, too")
 
 
@@ -57,6 +62,18 @@ async def _overview(context: RecallContext) -> Overview:
         checkpoint=checkpoint,
         verified=verified,
         quota=await shares_of(context.past.database, context.live),
+        open=await _open(context),
+    )
+
+
+async def _open(context: RecallContext) -> int:
+    """How many of the first competitions without a result should have one; 0 where there are too many to look at."""
+    if len(context.live.board.competitions) > SOUGHT_AMONG_MAX:
+        return 0
+    question = CompetitionListQuestion(has_result=False, voided=False, limit=OPEN_LOOKED_AT_MAX)
+    found, now = await ask(context, question), datetime.now(UTC)
+    return sum(
+        1 for one in found.competitions.values() if one.date is not None and one.date < now and one.winner_id is None
     )
 
 

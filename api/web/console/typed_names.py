@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from collections.abc import Sequence as Items
+from contextlib import suppress
 from typing import Any, get_args
 
 from msgspec import structs
@@ -14,6 +15,7 @@ from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.faults import unacceptable
 from engine.domain.steps import Steps
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
+from projections.answers.view import View
 
 
 def with_ids(
@@ -39,6 +41,16 @@ def with_ids(
     if found:
         raise unacceptable([*found, *_faults_elsewhere(fields, read, {fault.field for fault in found})])
     return read
+
+
+def typed_text(view: View, competitor_id: CompetitorId) -> str:
+    """What a form takes for a competitor: its name, if that means nothing else."""
+    name = view.names.competitor(competitor_id).name
+    if not set(name) & {",", ":"}:
+        with suppress(NotFound, Unacceptable):
+            if Names(view.live.board).competitor(name) == competitor_id:
+                return name
+    return f"id:{competitor_id}"
 
 
 def _ids(find: Callable[[str], Steps[Any]], texts: Items[str]) -> Steps[list[str]]:

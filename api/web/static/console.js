@@ -95,18 +95,30 @@ function addChoices(list) {
   }
 }
 
-/** Adds an input for a file that fills the text field; a logo is encoded in base64. */
+/** Adds an input for a file that fills the text field; a logo is encoded in base64, which nobody wants to see. */
 function addFile(field) {
   const isLogo = field.dataset.file === "logo";
+  const text = field.querySelector("textarea");
   const input = document.createElement("input");
   input.type = "file";
   input.accept = isLogo ? "image/png" : ".csv,text/csv";
   input.setAttribute("aria-label", isLogo ? "A file with the logo" : "A file with them");
   input.addEventListener("change", async () => {
     const [file] = input.files;
-    field.querySelector("textarea").value = isLogo ? await base64(file) : await file.text();
+    text.value = isLogo ? await base64(file) : await file.text();
   });
+  text.hidden = isLogo;
   field.prepend(input);
+}
+
+/** Adds a picker for a colour next to the field for its digits. */
+function addColour(field) {
+  const input = document.createElement("input");
+  input.type = "color";
+  input.value = `#${field.value || field.placeholder}`;
+  input.setAttribute("aria-label", "Pick a colour");
+  input.addEventListener("input", () => (field.value = input.value.slice(1)));
+  field.after(input);
 }
 
 /** The bytes of a file, in base64. */
@@ -121,5 +133,8 @@ function base64(file) {
 
 for (const list of document.querySelectorAll("form .ids")) addChoices(list);
 for (const field of document.querySelectorAll("[data-file]")) addFile(field);
+for (const field of document.querySelectorAll('[name="color"], [name="accent"]')) addColour(field);
+const zone = document.querySelector('form[action$="/tournaments/new"] [name="zone"]');
+if (zone && !zone.value) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
 document.querySelector(".summary")?.focus();
 if (told.events && document.querySelector("[data-live]")) listen();

@@ -144,6 +144,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.verification.witness: UNREADABLE_MAX NOTE_BYTES_MAX""",
     "length at which a message, a drawing or a column of text is cut": """
         api.web.console.competition_import_pages: _PARTICIPANTS_SHOWN
+        api.web.console.reading_handlers: SOUGHT_AMONG_MAX OPEN_LOOKED_AT_MAX
         api.imports.readers.brought: DEFECTS_SHOWN NOTES_SHOWN
         engine.domain.faults: CIRCLE_SHOWN_MAX
         engine.domain.scoring: _KEY_SHOWN_MAX SHOWN_KEYS_MAX

@@ -80,3 +80,51 @@ async def test_the_history_has_what_a_match_gave_and_lost_in_one_place(visitor: 
     page = await visitor.page(at(season, f"/rankings/{season.ranking_id}/history"))
     assert [words(one) for one in re.findall(r"<h2>(.*?)</h2>", page)] == ["Competition of 3", "Points without a match"]
     assert re.findall(r"Ada (.[0-9]) points \((.)\)", words(page)) == [("\N{MINUS SIGN}1", "2"), ("+3", "3")]
+
+
+async def test_a_first_tournament_is_guided_from_names_to_publication(visitor: Visitor, season: Season) -> None:
+    created = await visitor.fill(f"{CONSOLE}/tournaments/new", {"name": "Five a side"})
+    home = created.headers["Location"].partition("?")[0]
+
+    async def next_step() -> str:
+        return re.findall(r'<a href="([^"]*)" class="button chief">', await visitor.page(home))[0].removeprefix(home)
+
+    assert await next_step() == "/competitors/names"
+    names = "Lions\n\n Bears \nWolves"
+    answer = await visitor.fill(home + "/competitors/names", {"names": names})
+    assert answer.headers["Location"].partition("?")[0] == home
+    again = await visitor.fill(home + "/competitors/names", {"names": "Foxes\nbears"})
+    assert "bears: there already" in words(again.body.decode())
+    assert form_of(again.body.decode())[0]["names"].strip() == "Foxes\nbears"
+    assert await next_step() == "/rankings/like"
+    answer = await visitor.fill(home + "/rankings/like", {"name": "League", "like": "football"})
+    assert answer.headers["Location"].partition("?")[0] == home
+    match = home + "/competitions/new"
+    form, _ = form_of(await visitor.page(match))
+    assert {"home", "away", "started_at", "group_id"} <= form.keys()
+    sides = dict(re.findall(r'<option value="(id:[0-9]+)">(\w+)<', await visitor.page(match)))
+    lions, bears = (next(one for one, name in sides.items() if name == said) for said in ("Lions", "Bears"))
+    await visitor.fill(home + "/presentation", {"zone": "Europe/Berlin"})
+    when = {"started_at": "2026-05-03T15:00"}
+    assert (await visitor.fill(match, {"home": lions, "away": bears} | when)).status == 303
+    page = await visitor.page(home + "/competitions")
+    assert "Lions – Bears" in words(page)  # noqa: RUF001 - one against the other
+    assert "3 May 2026, 15:00 UTC+2" in words(page)
+    (record,) = re.findall(r'href="([^"]*/record)"', page)
+    assert form_of(await visitor.page(record))[0]["started_at"] == "2026-05-03T15:00"
+    assert await next_step() == "/publication/publish"
+    assert (await visitor.fill(home + "/publication/publish", {})).status == 303
+    assert "1 match has no result yet" in words(await visitor.page(home))
+    assert "id:" not in words(await visitor.page(record.replace("/record", "/change")))
+
+
+async def test_who_is_in_a_ranking_is_chosen_by_name(visitor: Visitor, season: Season) -> None:
+    """Nobody need know an id, or what it is to enrol."""
+    page = at(season, f"/rankings/{season.ranking_id}/participants")
+    ada, ben, pair = season.ids
+    form, action = form_of(await visitor.page(page))
+    assert {name for name in form if name.startswith("competitor[")} == {f"competitor[{one}]" for one in season.ids}
+    del form[f"competitor[{pair}]"]
+    assert (await visitor.post(action, form)).status == 303
+    shown = (await season.client.get(f"{season.path}.json")).json["ranking"]["competitors"]
+    assert [one["id"] for one in shown] == [ada, ben]

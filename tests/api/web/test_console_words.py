@@ -58,7 +58,9 @@ async def test_no_page_for_organisers_has_the_words_of_developers(
 async def test_a_league_of_a_kind_has_the_words_of_its_sport(visitor: Visitor, season: Season) -> None:
     assert "Add a competition" in await visitor.page(at(season, "/competitions"))
     answer = await visitor.fill(at(season, "/rankings/like"), {"like": "ice-hockey", "name": "League"})
-    page = await visitor.page(answer.headers["Location"])
+    assert answer.headers["Location"].startswith(at(season, "?done="))
+    (league,) = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1:]
+    page = await visitor.page(at(season, f"/rankings/{league['id']}"))
     assert re.findall(r'<abbr title="(goals for|played)">([^<]*)<', page) == [("goals for", "GF"), ("played", "P")]
     assert "Add a game" in await visitor.page(at(season, "/competitions"))
     assert "Add a team" in await visitor.page(at(season, "/competitors"))
