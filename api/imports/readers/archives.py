@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Final
 
@@ -14,6 +14,7 @@ MEMBERS_MAX: Final = 1_000
 DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, LookupError, NotImplementedError, RuntimeError, ValueError)
 """What the standard library raises for damaged, encrypted and unusual archives."""
 _ENTRY: Final = b"PK\x01\x02"
+_CHUNK_BYTES: Final = 65_536
 
 
 def checked(content: bytes) -> zipfile.ZipFile:
@@ -35,8 +36,15 @@ def member(content: bytes, wanted: Callable[[str], bool]) -> bytes:
     archive = checked(content)
     for name in archive.namelist():
         if wanted(name):
-            try:
-                return archive.read(name)
-            except DAMAGE as error:
-                raise Unreadable(f"The file is damaged: {name!r} cannot be unpacked ({error}).") from error
+            return b"".join(unpacked(archive, name))
     raise Unreadable("The archive does not contain what such files contain.")
+
+
+def unpacked(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
+    """The member in chunks. Raises Unreadable."""
+    try:
+        with archive.open(name) as opened:
+            while chunk := opened.read(_CHUNK_BYTES):
+                yield chunk
+    except DAMAGE as error:
+        raise Unreadable(f"The file is damaged: {name!r} cannot be unpacked ({error}).") from error

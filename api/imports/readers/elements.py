@@ -1,6 +1,6 @@
 """XML as a tree of elements, without entities and within bounds. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 from xml.parsers import expat
@@ -54,7 +54,6 @@ class _Tree:
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.CharacterDataHandler = self._text
-        parser.StartDoctypeDeclHandler = self._refuse_doctype
         self.ready: list[Element] = []
         self._handed_out, self._skipped = handed_out, skipped
         self._open: list[tuple[Element, list[str], int]] = []
@@ -87,9 +86,6 @@ class _Tree:
         else:
             self._open[-1][0].children.append(element)
 
-    def _refuse_doctype(self, *_: object) -> None:
-        raise Unreadable("The file declares a document type, and could name entities; such files are not read.")
-
 
 def elements(
     content: bytes, handed_out: tuple[str, ...] = (), skipped: frozenset[str] = frozenset()
@@ -97,21 +93,34 @@ def elements(
     """Each element with a name `handed_out`, as soon as it is read; at last the root, without these. Raises
     Unreadable."""
     tree = _Tree(handed_out, skipped)
+    for _ in fed(tree.parser, (content[at : at + _CHUNK_BYTES] for at in range(0, len(content), _CHUNK_BYTES))):
+        yield from tree.ready
+        tree.ready.clear()
+
+
+def fed(parser: expat.XMLParserType, chunks: Iterable[bytes]) -> Iterator[int]:
+    """Feeds the parser a file. Yields the bytes fed after each chunk, and at the end. Raises Unreadable."""
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    size = 0
     try:
-        for start in range(0, len(content), _CHUNK_BYTES):
-            tree.parser.Parse(content[start : start + _CHUNK_BYTES], False)
-            if start - tree.parser.CurrentByteIndex > TOKEN_BYTES_MAX:
+        for chunk in chunks:
+            parser.Parse(chunk, False)
+            if size - parser.CurrentByteIndex > TOKEN_BYTES_MAX:
                 raise Unreadable(f"The file has a tag or comment of more than {TOKEN_BYTES_MAX:,} bytes.")
-            yield from tree.ready
-            tree.ready.clear()
-        tree.parser.Parse(b"", True)
+            size += len(chunk)
+            yield size
+        parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise Unreadable(
             "The file is not XML.", [Fault(f"line {error.lineno}", expat.ErrorString(error.code))]
         ) from error
     except (LookupError, ValueError) as error:  # of the encoding that the file names
         raise Unreadable("The file is not XML in an encoding that is known here.") from error
-    yield from tree.ready
+    yield size
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise Unreadable("The file declares a document type, and could name entities; such files are not read.")
 
 
 def root_of(content: bytes, skipped: frozenset[str] = frozenset()) -> Element:

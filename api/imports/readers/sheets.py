@@ -8,7 +8,6 @@ minutes are the goals. For a single participant, a time is the performance.
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from itertools import islice
 from typing import Final
 
@@ -27,7 +26,7 @@ from api.imports.readers.brought import (
     text_of,
     whole,
 )
-from api.imports.readers.cells import Cell, Sheet
+from api.imports.readers.cells import EMPTY, Cell, Sheet
 from api.interface.cells import csv_rows
 from engine.domain.errors import Unreadable
 
@@ -63,8 +62,8 @@ class _Columns(Struct, frozen=True):
     def cell(self, row: list[Cell], role: str) -> Cell | None:
         """None: there is no such column, or the cell is empty."""
         at = self.at.get(role)
-        cell = row[at] if at is not None and at < len(row) else None
-        return None if cell is None or cell == Cell() else cell
+        cell = row[at] if at is not None and at < len(row) else EMPTY
+        return None if cell == EMPTY else cell
 
     def text(self, row: list[Cell], role: str) -> str:
         cell = self.cell(row, role)
@@ -80,7 +79,7 @@ def _shown(cell: Cell) -> str:
 def _date(cell: Cell) -> str:
     if cell.date is None:
         return cell.text
-    return f"{cell.date:%Y-%m-%d}" if cell.date.time() == datetime.min.time() else f"{cell.date:%Y-%m-%d %H:%M}"
+    return cell.date.isoformat(" ", "minutes").removesuffix(" 00:00")
 
 
 def _columns(row: list[Cell]) -> _Columns | None:
@@ -132,66 +131,82 @@ def _read(sheet: Sheet) -> Brought | None:
             break
     if columns is None:
         return None
-    found, entrants, meetings = Noticed(), dict[str, Entrant](), list[Meeting]()
+    found, entrants, meetings, groups = Noticed(), dict[str, Entrant](), list[Meeting](), list[str]()
     for other in columns.others:
         found.note(f"column {other!r} is left out")
-    texts_of_groups: list[str] = []
     for number, row in rows:
-        where = f"row {number}"
         if len(meetings) >= SHEET_ROWS_MAX:
             raise Unreadable(f"The sheet has more than {SHEET_ROWS_MAX:,} rows; bring that many at a time.")
-        if "home" in columns.at:
-            names = [columns.text(row, "home"), columns.text(row, "away")]
-        else:
-            names = [name.strip() for name in columns.text(row, "participants").split("|")]
-        if not any(names):
-            found.note("rows without participants are left out", where)
-            continue
-        names = [name for name in names if name]
-        if len(set(names)) < len(names):
-            found.fault(where, "its participants must differ")
-        club = columns.text(row, "club").replace(",", " ") if len(names) == 1 else ""
-        for name in names:
-            entrants.setdefault(name, Entrant(key="", name=name, tags=(club,) if club else ()))
-        day, time = columns.cell(row, "date"), columns.cell(row, "time")
-        texts_of_groups.append(columns.text(row, "group"))
-        in_round = re.search(r"[0-9]{1,4}", columns.text(row, "round"))
-        meetings.append(
-            Meeting(
-                number=number,
-                key=columns.text(row, "key"),
-                participants=tuple(names),
-                score=_score(columns, row, len(names) == 2, where, found),
-                winner=columns.text(row, "winner"),
-                date=" ".join(filter(None, ("" if day is None else _date(day), "" if time is None else _time(time)))),
-                round=int(in_round[0]) if in_round else None,
-                round_name=columns.text(row, "round") if in_round is None else "",
-                location=columns.text(row, "location"),
-            )
-        )
+        names = _names(columns, row, f"row {number}", found)
+        if names:
+            club = columns.text(row, "club").replace(",", " ") if len(names) == 1 else ""
+            for name in names:
+                if name not in entrants:
+                    entrants[name] = Entrant(key="", name=name, tags=(club,) if club else ())
+            meetings.append(_meeting(columns, row, number, names, found))
+            groups.append(columns.text(row, "group"))
     found.refuse_if_any()
-    groups = {text: n for n, text in enumerate(sorted(filter(None, set(texts_of_groups))), start=1)}
-    if all(whole(text) is not None for text in groups):
-        groups = {text: int(text) for text in groups}
-    numbers = [groups.get(text, 1) for text in texts_of_groups]
-    placed = [replace(meeting, group=number) for meeting, number in zip(meetings, numbers, strict=True)]
-    by_group: dict[int, dict[str, None]] = {}
-    for meeting in placed:
-        by_group.setdefault(meeting.group, {}).update(dict.fromkeys(meeting.participants))
-    names_of = {number: text for text, number in groups.items()}
-    tables = [
-        BroughtRanking(
-            name=names_of.get(number, "") if len(by_group) > 1 else "", entrants=tuple(its), groups=(number,)
-        )
-        for number, its in sorted(by_group.items())
-    ]
+    placed, tables = _grouped(meetings, groups)
     return Brought(
         name=sheet.name,
         entrants=tuple(entrants.values()),
-        rankings=tuple(tables),
-        meetings=tuple(placed),
+        rankings=tables,
+        meetings=placed,
         notes=found.notes,
     )
+
+
+def _names(columns: _Columns, row: list[Cell], where: str, found: Noticed) -> tuple[str, ...]:
+    """Of the participants; empty: the row has none."""
+    if "home" in columns.at:
+        names = [columns.text(row, "home"), columns.text(row, "away")]
+    else:
+        names = [name.strip() for name in columns.text(row, "participants").split("|")]
+    given = tuple([name for name in names if name])
+    if not given:
+        found.note("rows without participants are left out", where)
+    if len(set(given)) < len(given):
+        found.fault(where, "its participants must differ")
+    return given
+
+
+def _meeting(columns: _Columns, row: list[Cell], number: int, names: tuple[str, ...], found: Noticed) -> Meeting:
+    day, time, said = columns.cell(row, "date"), columns.cell(row, "time"), columns.text(row, "round")
+    in_round = re.search(r"[0-9]{1,4}", said)
+    return Meeting(
+        number=number,
+        key=columns.text(row, "key"),
+        participants=names,
+        score=_score(columns, row, len(names) == 2, f"row {number}", found),
+        winner=columns.text(row, "winner"),
+        date=" ".join(filter(None, ("" if day is None else _date(day), "" if time is None else _time(time)))),
+        round=int(in_round[0]) if in_round else None,
+        round_name=said if in_round is None else "",
+        location=columns.text(row, "location"),
+    )
+
+
+def _grouped(meetings: list[Meeting], texts: list[str]) -> tuple[tuple[Meeting, ...], tuple[BroughtRanking, ...]]:
+    """The competitions in their groups, and the ranking of each group. `texts`: the group of each, as the file has
+    it."""
+    groups = {text: n for n, text in enumerate(sorted(filter(None, set(texts))), start=1)}
+    if all(whole(text) is not None for text in groups):
+        groups = {text: int(text) for text in groups}
+    placed = tuple(
+        [
+            replace(meeting, group=groups[text]) if text else meeting
+            for meeting, text in zip(meetings, texts, strict=True)
+        ]
+    )
+    of_groups: dict[int, dict[str, None]] = {}
+    for meeting in placed:
+        of_groups.setdefault(meeting.group, {}).update(dict.fromkeys(meeting.participants))
+    names = {number: text for text, number in groups.items()} if len(of_groups) > 1 else {}
+    tables = [
+        BroughtRanking(name=names.get(number, ""), entrants=tuple(its), groups=(number,))
+        for number, its in sorted(of_groups.items())
+    ]
+    return placed, tuple(tables)
 
 
 def _time(cell: Cell) -> str:

@@ -1,6 +1,6 @@
 """Spreadsheets: scores that became dates and times, and durations beyond a day."""
 
-import sys
+import tracemalloc
 import zipfile
 from datetime import datetime, timedelta
 from io import BytesIO
@@ -10,6 +10,7 @@ import openpyxl
 import pytest
 
 from api.imports.readers.recognising import read_file
+from api.imports.readers.sheets import SHEET_ROWS_MAX
 from tests.api.imports.readers.test_files import brought, read_text, refused, scores
 
 
@@ -100,8 +101,73 @@ def _with(content: bytes, old: bytes, new: bytes) -> bytes:
     return changed.getvalue()
 
 
-def test_without_openpyxl_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    assert refused(book(["Home", "Away", "Score"]), "x.xlsx") == [
-        "Reading XLSX needs openpyxl: pip install 'tallybook[files]'. Or save the file as CSV."
+_PLAIN = [b"<c r=", b"<row r=", b"</row>"]
+_OTHERWISE = [
+    [b"<!-- c --><c r=", b"<row r=", b"</row>"],
+    [b"<c  r=", b"<row r=", b"\n</row>"],
+    [b"<c x=", b"<row x=", b"</row>"],
+    [b"<c\nr=", b"<row cm='1' r=", b"</row><?nothing?>"],
+]
+
+
+@pytest.mark.parametrize("otherwise", _OTHERWISE)
+def test_a_sheet_is_read_alike_however_its_xml_is_written(otherwise: list[bytes]) -> None:
+    content = book(
+        ["Home", "Away", "Score", "Club"],
+        ["A & B", "Über", datetime(2026, 2, 3), None],
+        ["C", "D", "=1+1", True],
+        ["E", "F", timedelta(hours=26, seconds=3600), 7],
+        formats={"C2": "d-mmm"},
+    )
+    expected = read_file(content, "x.xlsx")[1]
+    assert scores(expected.meetings) == ["3:2", "", "27:0"]
+    for plain, other in zip(_PLAIN, otherwise, strict=True):
+        content = _with(content, plain, other)
+    assert read_file(content, "x.xlsx")[1] == expected
+
+
+def test_texts_of_several_styles_are_read_whole_and_without_how_they_are_pronounced() -> None:
+    content = book(["Home", "Away", "Score"], ["Pier Town", "Quay", "2:1"])
+    styled = b'<is><r><t xml:space="preserve">Pier </t></r><r><t>Town</t></r><rPh sb="0" eb="1"><t>PEER</t></rPh></is>'
+    assert read_file(_with(content, b"<is><t>Pier Town</t></is>", styled), "x.xlsx")[1] == read_file(content, "")[1]
+
+
+def test_days_may_be_counted_from_1904() -> None:
+    content = book(["Date", "Home", "Away", "Score"], [datetime(2026, 3, 7), "A", "B", "2:1"])
+    later = _with(content, b"<workbookPr ", b'<workbookPr date1904="1" ')
+    assert read_file(later, "x.xlsx")[1].meetings[0].date == "2030-03-08"
+
+
+def test_a_part_that_could_name_entities_is_refused_wherever_it_says_so() -> None:
+    content = book(["Home", "Away", "Score"], ["A", "B", "2:1"])
+    hidden = b"<!--" + b" " * 5_000 + b"--><!DOCTYPE worksheet []><worksheet "
+    assert refused(_with(content, b"<worksheet ", hidden), "x.xlsx") == [
+        "The file declares a document type, and could name entities; such files are not read."
     ]
+
+
+def test_a_cell_that_cannot_be_read_is_refused_by_row_and_column() -> None:
+    content = book(["Home", "Away", "Score"], ["A", "B", 3])
+    assert refused(_with(content, b"<v>3</v>", b"<v>three</v>"), "x.xlsx") == [
+        "The file is damaged.",
+        "row 2, column C: could not convert string to float: 'three'",
+    ]
+    assert refused(_with(content, b't="n"><v>3', b't="s"><v>3'), "x.xlsx")[1:] == [
+        "row 2, column C: it has no text or style 3"
+    ]
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_rows_are_read_within_bounds_of_memory() -> None:
+    made = openpyxl.Workbook(write_only=True)
+    made.create_sheet().append(["Home", "Away", "Score", "Key"])
+    for n in range(SHEET_ROWS_MAX):
+        made.worksheets[0].append([f"Club {n % 997}", f"Club {n % 1009 + 1000}", f"{n % 7}:{n % 3}", f"M{n}"])
+    written = BytesIO()
+    made.save(written)
+    tracemalloc.start()
+    try:
+        assert len(read_file(written.getvalue(), "x.xlsx")[1].meetings) == SHEET_ROWS_MAX
+        assert tracemalloc.get_traced_memory()[1] < 80 * 2**20
+    finally:
+        tracemalloc.stop()
