@@ -81,10 +81,7 @@ NAMING: Final = {
         *("projections/board/board.py", "projections/board/publication.py", "projections/live/nested_sets.py"),
         *("projections/past/comparison.py", "projections/past/timeline.py", "projections/tables/tables.py"),
     ],
-    "narrates": [
-        *("projections/past/history.py", "projections/answers/explainer.py"),
-        "projections/past/recorded_results.py",
-    ],
+    "narrates": ["projections/past/history.py", "projections/answers/explainer.py"],
 }
 """The modules that name types of events, by what they do with them. Any other asks what an event declares of itself, or
 asks one of these."""

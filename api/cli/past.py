@@ -35,7 +35,7 @@ from api.interface.resources.standings import standings_shape
 from api.interface.shapes import shaped
 from api.web.words import Words
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import Sequence
+from engine.domain.terms import CompetitorId, Sequence
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, FormQuestion
 from projections.answers.history import HistoryQuestion
@@ -226,16 +226,17 @@ async def explain(
         explanation, of_others = await ask(view, question), ""
         if (top, around) != (None, None):
             middle = None if around is None else names.competitor(around)
-            window = window_of(top, middle)
-            at_end = StandingsQuestion(**asked, at_sequence=None if last == head else last, **window)
+            at_end = StandingsQuestion(**asked, at_sequence=None if last == head else last, **window_of(top, middle))
             others = {line.competitor_id for line in (await ask(view, at_end)).unities[0].lines}
             explanation = only_with(explanation, competitor_id, others)
-            of_others = f"the first {len(others)}"
-            if middle is not None:
-                of_others = f"the {len(others)} around {isolated(view.competitor(middle).name)}"
+            of_others = _words_of_others(view, len(others), middle)
     if json:
         printing.json(shaped(explanation))
     else:
         words = Words("en", view.publication.presentation.zone)
         text = ExplanationText(words, view.names, view.ranking(ranking_id), unity_id, competitor_id)
         printing.line(text.text(explanation, of_others=of_others))
+
+
+def _words_of_others(view: View, count: int, middle: CompetitorId | None) -> str:
+    return f"the first {count}" if middle is None else f"the {count} around {isolated(view.competitor(middle).name)}"

@@ -102,16 +102,14 @@ class Desk:
         taken_at: float | None = None,
         size_bytes: int = 0,
     ) -> Awaitable[Receipt]:
-        """Takes a command. Returns an awaitable that is done when its events are on disk and `live` shows them; the
-        caller keeps `live` pinned.
+        """Takes a command. Returns an awaitable that is done when its events are on disk and `live`, which the caller
+        keeps pinned, shows them. Cancelling the call does not withdraw the command.
 
         It must be answered SUBMIT_SECONDS_MAX after `taken_at`, by the monotonic clock; None: after this call. After
         that, the only outcome is that it took too long, even if this process was suspended meanwhile and finds another
-        one when it wakes.
-
-        A key comes with the fingerprint of the request, which does not cover the `condition`. `size_bytes`: of the body
-        that the command came in. Raises a Refusal (judged by a current state), an Unavailable (certainly not applied)
-        or OutcomeUnknown. Cancelling the call does not withdraw the command.
+        one when it wakes. `fingerprint`: of the request that came with the key, without the `condition`. `size_bytes`:
+        of its body. Raises a Refusal (judged by a current state), an Unavailable (certainly not applied) or
+        OutcomeUnknown.
         """
         if self._closing:
             raise ShuttingDown

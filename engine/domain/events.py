@@ -82,6 +82,10 @@ class SaidResult(Struct, frozen=True, kw_only=True):
     result: Result | None
 
 
+ResultAndWinner = tuple[Result | None, CompetitorId | None]
+"""The result and the winner of a competition. None: it has none."""
+
+
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """The base of all events. They are frozen, and their stored form omits fields that have their defaults. They cannot
     be part of a reference cycle, so the garbage collector skips them: a replay makes millions.
@@ -124,6 +128,10 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     def said_result(self) -> SaidResult | None:
         """What it says of the result of a competition."""
         return None
+
+    def result_after(self, before: ResultAndWinner) -> ResultAndWinner:
+        """The result and the winner that its competition has after it, and had `before`."""
+        return before
 
     @property
     def erases(self) -> CompetitorId | None:
@@ -260,6 +268,9 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
     def said_result(self) -> SaidResult:
         return SaidResult(competition_id=self.competition_id, result=self.result)
 
+    def result_after(self, before: ResultAndWinner) -> ResultAndWinner:
+        return self.result, self.winner_id
+
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when the competition was recorded. A changed date is structural, because points may
@@ -307,6 +318,13 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
         if self.result is UNSET:
             return None
         return SaidResult(competition_id=self.competition_id, result=self.result)
+
+    def result_after(self, before: ResultAndWinner) -> ResultAndWinner:
+        result, winner_id = before
+        return (
+            result if self.result is UNSET else self.result,
+            winner_id if self.winner_id is UNSET else self.winner_id,
+        )
 
 
 class RankingCreated(EventBase, MainUnityOptions, frozen=True):

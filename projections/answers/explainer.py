@@ -9,7 +9,7 @@ relative to the other, she has passed her, or drawn level if they are level now.
 are not looked at separately.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -284,18 +284,8 @@ class Explainer:
             fold(self.board, self._revisions, recorded)
             return None
         yield from self.prepared()
-        totals, order = unity.totals, self._order
-        old: dict[CompetitorId, int] = {}
-        lines = []
-        for number, competitor_id in enumerate(named, start=1):
-            old[competitor_id] = totals.get(competitor_id, 0)
-            lines.append(order.line(competitor_id))
-            if number % _STEP_OTHERS == 0:
-                yield
-        before = self.place
-        fold(self.board, self._revisions, recorded)
-        yield
-        yield from order.replace_all(old, lines)
+        before, totals, order = self.place, unity.totals, self._order
+        old = yield from self._fold_points(recorded, named, order, totals)
         if begun is not None:
             old, before, begun.last = old | begun.old, begun.before, recorded.sequence
             begun.old = old
@@ -338,6 +328,22 @@ class Explainer:
     def _score(self, competition_id: CompetitionId | None) -> str | UnsetType:
         competition = None if competition_id is None else self.board.competitions.get(competition_id)
         return competition.result if competition and isinstance(competition.result, str) else UNSET
+
+    def _fold_points(
+        self, recorded: Recorded, named: set[CompetitorId], order: OrderedLines, totals: Mapping[CompetitorId, int]
+    ) -> Generator[None, None, dict[CompetitorId, int]]:
+        """The totals before the event of the competitors whose lines it has."""
+        old: dict[CompetitorId, int] = {}
+        lines = []
+        for number, competitor_id in enumerate(named, start=1):
+            old[competitor_id] = totals.get(competitor_id, 0)
+            lines.append(order.line(competitor_id))
+            if number % _STEP_OTHERS == 0:
+                yield
+        fold(self.board, self._revisions, recorded)
+        yield
+        yield from order.replace_all(old, lines)
+        return old
 
     def _scored_for(self, recorded: Recorded, event: Points) -> ScoredFor | UnsetType:
         """What a scoring gave her points for in the event, or in its correction."""

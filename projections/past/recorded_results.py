@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from engine.domain.events import CompetitionAdded, CompetitionChanged, Result
+from engine.domain.events import ResultAndWinner, Recorded, Result
 from engine.domain.terms import CompetitionId, CompetitorId, Sender, Sequence, TournamentId
 from engine.log import heads, reading
 from projections.board.board import Board
@@ -44,13 +44,9 @@ async def recorded_results(
             continue
         results = [await _added(past, tournament_id, board, competition_id, upto)]
         for one in changed:
-            event, before = one.event, results[-1]
-            assert isinstance(event, CompetitionChanged)
-            result = before.result if event.result is UNSET else event.result
-            winner_id = before.winner_id if event.winner_id is UNSET else event.winner_id
-            if (result, winner_id) != (before.result, before.winner_id):
-                said = one.sequence, one.recorded_at, one.actor
-                results.append(_result(*said, result, winner_id))
+            before = results[-1].result, results[-1].winner_id
+            if (now := one.event.result_after(before)) != before:
+                results.append(_result(one, now))
         found[competition_id] = results
     return found
 
@@ -64,14 +60,17 @@ async def _added(
         after = await heads.last_at(connection, tournament_id, created_at - _TICK, upto)
     async for events in past.chunks(tournament_id, after, upto):
         for one in events:
-            if isinstance(one.event, CompetitionAdded) and one.event.competition_id == competition_id:
-                return _result(one.sequence, one.recorded_at, one.actor, one.event.result, one.event.winner_id)
+            if one.event.made_competition == competition_id:
+                return _result(one, one.event.result_after((None, None)))
     raise AssertionError(competition_id)
 
 
-def _result(
-    sequence: Sequence, recorded_at: datetime, actor: Sender, result: Result | None, winner_id: CompetitorId | None
-) -> RecordedResult:
+def _result(recorded: Recorded, now: ResultAndWinner) -> RecordedResult:
+    result, winner_id = now
     return RecordedResult(
-        sequence=sequence, recorded_at=recorded_at, actor=actor, result=result or None, winner_id=winner_id
+        sequence=recorded.sequence,
+        recorded_at=recorded.recorded_at,
+        actor=recorded.actor,
+        result=result or None,
+        winner_id=winner_id,
     )
