@@ -61,7 +61,7 @@ def strike_competitors(
     state: State, command: commands.StrikeCompetitors | commands.UnstrikeCompetitors, known: Known = NOTHING_KNOWN
 ) -> tuple[Event, ...]:
     competition_id, strike = command.competition_id, isinstance(command, commands.StrikeCompetitors)
-    competition = existing(state.competitions, "competition", competition_id)
+    existing(state.competitions, "competition", competition_id)
     faults = participant_faults(state, command.competitors, "competitors")
     if not command.competitors:
         faults.append(Fault("competitors", "must name at least one competitor"))
@@ -74,8 +74,6 @@ def strike_competitors(
         raise Unacceptable(f"Competition {competition_id} can have at most {PARTICIPANTS_MAX:,} struck competitors.")
     kind = events.CompetitorsStruck if strike else events.CompetitorsUnstruck
     fact = kind(competition_id=competition_id, competitors=command.competitors)
-    if competition.voided_at is not None:
-        return (fact,)
     only = command.competitors
     return fact, *_reversals(state, competition_id, command.caused, known, takes_back=strike, only=only, struck=strike)
 

@@ -349,7 +349,8 @@ class LogChecks:
                         )
         for unity_id, (ranking_id, _) in board.expiries.items():
             unity = board.rankings[ranking_id].unities[unity_id]
-            for competitor_id, total in unity.totals.items():
+            for competitor_id in sorted(unity.totals.keys() | sums[unity_id]):  # no total: it is 0
+                total = unity.totals.get(competitor_id, 0)
                 if total != (expected := sums[unity_id].get(competitor_id, 0)):
                     made = f"is {unity.notation.shown(total)}; what counts gives {unity.notation.shown(expected)}"
                     wrong = f"the total of competitor {competitor_id} in unity {unity_id} {made}"

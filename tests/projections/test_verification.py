@@ -320,10 +320,6 @@ LOG_CHANGES: Final = {
         f"UPDATE block SET structure_sequence = 4 {BLOCK} 5",
         {(5, "block.structure_sequence")},
     ),
-    "the structure of a block, taken away": (
-        f"UPDATE block SET structure_sequence = NULL {BLOCK} 9",
-        {(7, "block.structure_sequence")},
-    ),
     "an id that was created, taken away": (
         f"UPDATE block SET created = '{{}}' {BLOCK} 10",
         {(10, "block.created")},
@@ -563,7 +559,8 @@ async def test_points_that_expire_at_once_with_too_few_parts_before_them_are_fou
     given = given_in_form(arena, part=(2, 2))
     registered = CompetitorRegistered(competitor_id=CompetitorId(902), name="Cy")
     await record(owner, arena.tournament_id, registered, given, expiry_of(given))
-    assert named(await verified(database)) == {(11, "event.part"), (12, "event.boundary"), (12, "event.deltas")}
+    wrong_expiry = {(12, "event.boundary"), (12, "event.deltas"), (None, "event.deltas")}
+    assert named(await verified(database)) == {(11, "event.part")} | wrong_expiry
 
 
 async def test_an_expiry_with_a_change_of_a_competition_that_leaves_its_date_is_found(
@@ -977,24 +974,6 @@ async def test_a_repeat_in_a_block_may_leave_its_ids_in_the_list(database: Datab
     assert isinstance(appended, Appended)
     assert appended.answers == (5, -5)
     assert await owner.fetchval("SELECT created FROM block WHERE last_sequence = 5") == [901, 902]
-    assert (await verified(database)).differences == []
-
-
-async def test_blocks_that_were_written_before_structure_was_kept_count_as_structural(
-    database: Database, owner: asyncpg.Connection, staged: Stage
-) -> None:
-    await tamper(
-        owner,
-        "UPDATE block SET structure_sequence = NULL, created = NULL WHERE tournament_id = $1 AND last_sequence <= 10",
-        staged.tournament_id,
-    )
-    await tamper(
-        owner,
-        "UPDATE block SET structure_sequence = 10 WHERE tournament_id = $1 AND last_sequence > 10",
-        staged.tournament_id,
-    )
-    assert (await verified(database)).differences == []
-    await record(owner, staged.tournament_id, points(staged))
     assert (await verified(database)).differences == []
 
 
