@@ -28,6 +28,7 @@ KindName = Literal[
     "football",
     "football-1980",
     "football-1888",
+    "football-per-game",
     "ice-hockey",
     "volleyball",
     "handball",

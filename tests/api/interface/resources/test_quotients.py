@@ -1,14 +1,16 @@
 """Goal averages and points per game: criteria that divide totals, by every door."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from api.interface.kinds import KindName, kinds
 from tests.api.asking import refused
 from tests.api.interface.resources.test_results import give, sequence_of
 from tests.api.public_boards import Board, change
-from tests.service import Client, Season
+from tests.service import Client, Season, create_ranking, register
 
 INFINITE = 2**53 - 1
 
@@ -89,6 +91,49 @@ async def test_points_per_game_need_a_game(season: Season, league: dict[str, int
         (bob, 1, 2_000, True),
         (ada, 2, 1_750, True),
         (cid, 3, None, False),
+    ]
+
+
+async def _like(kind: KindName, client: Client, ids: Iterable[int]) -> tuple[str, dict[str, int]]:
+    """Creates a ranking of this kind, without its scorings; its path, and its unities by name."""
+    main, *others = [unity.name for unity in kinds()[kind].unities]
+    made = await create_ranking(client, ids, main_unity_name=main)
+    path, unities = f"rankings/{made['id']}", {main: made["unities"][0]["id"]}
+    for name in others:
+        unities[name] = (await client.post(f"{path}/unities.json", {"name": name})).json["unity"]["id"]
+    criteria = [
+        {key: [unities[one] for one in of] if isinstance(of, list) else unities[of] for key, of in criterion.items()}
+        for criterion in kinds()[kind].criteria
+    ]
+    answer = await client.put(f"{path}/classification.json", {"criteria": json.dumps(criteria)})
+    assert answer.status == 200, answer.body
+    return path, unities
+
+
+async def test_a_league_that_ends_early_is_decided_by_points_per_game(client: Client) -> None:
+    """The top of League One of 2019/20, as the EFL decided it when the last matches could not be played: Wycombe came
+    third, ahead of three teams with more points."""
+    teams = {  # won, drawn and lost, and the goal difference
+        "Coventry": (18, 13, 3, 18),
+        "Rotherham": (18, 8, 9, 23),
+        "Wycombe": (17, 8, 9, 5),
+        "Oxford": (17, 9, 9, 24),
+        "Portsmouth": (17, 9, 9, 17),
+        "Fleetwood": (16, 12, 7, 13),
+        "Peterborough": (17, 8, 10, 28),
+        "Sunderland": (16, 11, 9, 16),
+    }
+    ids = dict(zip(teams, await register(client, *teams), strict=True))
+    path, unities = await _like("football-per-game", client, ids.values())
+    for team, (won, drawn, lost, difference) in teams.items():
+        totals = {"points": 3 * won + drawn, "played": won + drawn + lost, "goal difference": difference}
+        await give(client, path, *((ids[team], unities[name], n) for name, n in totals.items()))
+    table = await lines(client, {"ranking": int(path.partition("/")[2])})
+    assert [(one, place, per_game) for one, place, per_game, *_ in table] == [
+        (ids[team], place, per_game)
+        for place, (team, per_game) in enumerate(
+            zip(teams, (1_971, 1_771, 1_735, 1_714, 1_714, 1_714, 1_686, 1_639), strict=True), start=1
+        )
     ]
 
 
