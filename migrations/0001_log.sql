@@ -1,6 +1,4 @@
--- The log: what has happened in each tournament, in one order, for ever.
---
--- The baseline, that of 0.1.0, has one file for each subject.
+-- The log: what has happened in each tournament, in one order, for ever. The baseline has one file for each subject.
 --
 -- Every key begins with tournament_id, so that the schema can be distributed by it. The exceptions are the registry of
 -- tournaments, and tables that belong to the whole service.
@@ -31,7 +29,7 @@ CREATE TABLE block (
     last_sequence      bigint NOT NULL,
     first_sequence     bigint NOT NULL,
     recorded_at        timestamptz NOT NULL,
-    structure_sequence bigint,
+    structure_sequence bigint NOT NULL,
     log_bytes          bigint NOT NULL,
     append_id          uuid NOT NULL,
     rules              smallint NOT NULL DEFAULT 1,
@@ -43,16 +41,15 @@ CREATE TABLE block (
     PRIMARY KEY (tournament_id, last_sequence)
 ) WITH (autovacuum_freeze_min_age = 0);  -- rows stay: frozen at their first vacuum, not all at once later
 COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
-COMMENT ON COLUMN block.structure_sequence IS 'Sequence of the last block up to this one that held a structural event; NULL: written before this was kept, take the block for structural.';
+COMMENT ON COLUMN block.structure_sequence IS 'Sequence of the last block up to this one that held a structural event.';
 COMMENT ON COLUMN block.log_bytes IS 'Length of the texts and personal fields of all blocks up to this one, as they were appended.';
 COMMENT ON COLUMN block.append_id IS 'Identifies the sender''s block, so that after an unknown outcome it can ask again.';
--- Rules that become stricter hold for later blocks only (engine/domain/rejudging.py).
-COMMENT ON COLUMN block.rules IS 'Version of the rules that its events were judged by.';
+COMMENT ON COLUMN block.rules IS 'Version of the rules that its events were judged by: stricter ones hold for later blocks.';
 COMMENT ON COLUMN block.personal IS 'Whether any of its events had personal fields when it was appended: see the table personal.';
 COMMENT ON COLUMN block.text IS
     'A line for each event, with line feeds between them: the JSON array of its kind (never reused, see engine/log/codec.py), its actor (the id of the token of the request; 0 is the operator on the command line), its idempotency key or null, and its body. Kept byte for byte because the digest is over the bytes.';
 COMMENT ON COLUMN block.answers IS 'What append_block answered for each request; NULL: all were appended, one after the other.';
-COMMENT ON COLUMN block.created IS 'Ids of what its events created; NULL: nothing, or written before this was kept.';
+COMMENT ON COLUMN block.created IS 'Ids of what its events created; NULL: nothing.';
 -- Not compressed: compressing a thousand deltas (some 15 KB) would take a third of the time that PostgreSQL needs for them.
 ALTER TABLE block ALTER COLUMN text SET STORAGE EXTERNAL;
 
@@ -68,14 +65,13 @@ COMMENT ON TABLE personal IS
     'Fields of events that tell of a person, after a random salt. The body of the event has the SHA-256 of the text, so the digest does not cover the text itself. No row: the event has none, or they were erased.';
 CREATE INDEX personal_competitor ON personal (tournament_id, competitor_id);
 
--- Which events are about what: what is looked for without reading all events. Verification compares it with them.
 CREATE TABLE topic (
     tournament_id bigint NOT NULL,
     topic         bigint NOT NULL,
     sequence      bigint NOT NULL,
     PRIMARY KEY (tournament_id, topic, sequence)
 ) WITH (autovacuum_freeze_min_age = 0);
-COMMENT ON TABLE topic IS 'Events that can be found by what they are about, see engine/log/codec.py.';
+COMMENT ON TABLE topic IS 'Events that can be found by what they are about without reading all, see engine/log/codec.py.';
 COMMENT ON COLUMN topic.topic IS
     'The competition that the event changes, or whose points it adds or reverses; or -1: it sets an event aside, -2: it renames the tournament, -3: it erases a competitor, -4: it reverses points, -5: a scoring gives points.';
 
@@ -101,7 +97,7 @@ CREATE VIEW head AS
 SELECT
     l.tournament_id,
     b.last_sequence AS sequence,
-    coalesce(b.structure_sequence, b.last_sequence) AS structure_sequence,
+    b.structure_sequence,
     b.recorded_at,
     b.digest
 FROM append_lock AS l
@@ -135,40 +131,6 @@ CREATE TABLE refusal (
 COMMENT ON TABLE refusal IS 'Idempotency keys of refused requests. Earlier sendings with the key must not be appended any more.';
 COMMENT ON COLUMN refusal.number IS 'Which of the tournament''s refusals it was, the last one of the key.';
 
--- The only way past an event that cannot be folded is another event that names it. Only an EventSetAside exactly as the
--- service writes it counts, which names an earlier event of its log by the digest of the block that holds it. Any other
--- is an ordinary event, and sets nothing aside.
-CREATE VIEW set_aside AS
-SELECT s.tournament_id, s.named[2]::bigint AS sequence, s.set_aside_by, s.set_aside_at, s.named[1]::bigint AS actor
-FROM (
-    SELECT
-        t.tournament_id,
-        t.sequence AS set_aside_by,
-        b.recorded_at AS set_aside_at,
-        regexp_match(
-            split_part(b.text, chr(10), (t.sequence - b.first_sequence + 1)::int),
-            '^\["EventSetAside",([0-9]{1,18}),null,\{"sequence":([1-9][0-9]{0,17}),"digest":"([0-9a-f]{64})"\}\]$'
-        ) AS named
-    FROM topic AS t
-    CROSS JOIN LATERAL (
-        SELECT first_sequence, recorded_at, text
-        FROM block
-        WHERE tournament_id = t.tournament_id AND last_sequence >= t.sequence
-        ORDER BY last_sequence
-        LIMIT 1
-    ) AS b
-    WHERE t.topic = '-1'::integer  -- as PostgreSQL shows it, and verification compares
-) AS s
-CROSS JOIN LATERAL (
-    SELECT digest
-    FROM block
-    WHERE tournament_id = s.tournament_id AND last_sequence >= s.named[2]::bigint
-    ORDER BY last_sequence
-    LIMIT 1
-) AS b
-WHERE s.named[2]::bigint < s.set_aside_by AND s.named[3] = encode(b.digest, 'hex');
-COMMENT ON VIEW set_aside IS 'Events without effect, at every moment and for every reader, because an operator has set them aside.';
-
 -- ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
 -- Grants stop the service; the trigger stops mistakes of the owner. (Neither stops an owner with intent: the digest chain,
 -- compared with a head kept elsewhere, is for that.) Only the owner can delete a tournament, in a transaction that sets
@@ -195,26 +157,20 @@ COMMENT ON COLUMN deleted_tournament.exported IS 'Whether an archive of just thi
 CREATE FUNCTION refuse_change() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'DELETE' AND current_setting('tallybook.deleting', true) = 'on'
-        AND TG_TABLE_NAME NOT LIKE 'deleted\_tournament%' THEN
+    IF TG_OP = 'DELETE' AND (
+        (current_setting('tallybook.deleting', true) = 'on' AND TG_TABLE_NAME NOT LIKE 'deleted\_tournament%')
+        OR (current_setting('tallybook.erasing', true) = 'on' AND TG_TABLE_NAME LIKE 'personal%')   -- see append_block
+    ) THEN
         RETURN NULL;
     END IF;
-    IF TG_OP = 'DELETE' AND current_setting('tallybook.erasing', true) = 'on' AND TG_TABLE_NAME LIKE 'personal%' THEN
-        RETURN NULL;   -- an event that says so is being appended, see append_block
+    IF TG_LEVEL = 'ROW' THEN   -- the fingerprint of a key may be emptied
+        IF NEW.fingerprint = substring(OLD.fingerprint FOR 8)
+            AND to_jsonb(NEW) - 'fingerprint' = to_jsonb(OLD) - 'fingerprint' THEN
+            RETURN NEW;
+        END IF;
     END IF;
     RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
         USING ERRCODE = 'insufficient_privilege';
-END
-$$;
-
-CREATE FUNCTION refuse_all_but_emptying() RETURNS trigger
-LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.fingerprint <> substring(OLD.fingerprint FOR 8) OR to_jsonb(NEW) - 'fingerprint' <> to_jsonb(OLD) - 'fingerprint' THEN
-        RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
-    RETURN NEW;
 END
 $$;
 
@@ -229,7 +185,7 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON personal
 CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON idempotency
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER only_emptied BEFORE UPDATE ON idempotency
-    FOR EACH ROW EXECUTE FUNCTION refuse_all_but_emptying();
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON deleted_tournament
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER lock_stays BEFORE DELETE OR TRUNCATE ON append_lock
@@ -239,8 +195,7 @@ CREATE TRIGGER refusal_stays BEFORE DELETE OR TRUNCATE ON refusal
 
 -- ── The hash chain ──────────────────────────────────────────────────────────────────────────────────────
 -- digest(block) = SHA-256(digest(previous block) ‖ SHA-256(first sequence, a blank, the time in µs since 1970, a line feed,
--- and the text of the block; in UTF-8)).
--- engine/log/digest.py does the same in Python; a test compares both.
+-- and the text of the block; in UTF-8)). engine/log/digest.py does the same in Python; a test compares both.
 
 CREATE FUNCTION genesis_digest(p_tournament_id bigint) RETURNS bytea
 LANGUAGE sql IMMUTABLE AS $$
@@ -327,7 +282,6 @@ DECLARE
     v_digest_then bytea;     -- at p_judged_at; NULL: no block ends there
     v_seen      idempotency%ROWTYPE;
     v_next      bigint;
-    v_is_new    boolean;
     v_new       boolean[];   -- per event: it is appended
     v_erased    bigint[];    -- competitors
 BEGIN
@@ -343,7 +297,7 @@ BEGIN
                        THEN 'busy' ELSE 'unknown' END;
         RETURN;
     END IF;
-    SELECT b.last_sequence, coalesce(b.structure_sequence, b.last_sequence), b.log_bytes, b.recorded_at, b.digest
+    SELECT b.last_sequence, b.structure_sequence, b.log_bytes, b.recorded_at, b.digest
         INTO v_head, v_structure, v_log_bytes, v_time, v_digest
         FROM block AS b
         WHERE b.tournament_id = p_tournament_id
@@ -439,20 +393,17 @@ BEGIN
         v_next := v_head + 1;
         FOR r IN 1 .. cardinality(p_keys) LOOP
             v_seen := NULL;
-            v_is_new := true;
             IF p_keys[r] IS NOT NULL THEN
                 SELECT * INTO v_seen FROM idempotency AS i
                     WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = p_keys[r];
             END IF;
             IF v_seen IS NOT NULL THEN
-                v_is_new := false;
                 answers[r] := CASE WHEN v_seen.fingerprint IN (p_fingerprints[r], substring(p_fingerprints[r] FOR 8))
                                    THEN -v_seen.sequence ELSE 0 END;
             ELSIF p_keys[r] IS NOT NULL AND v_refusals > p_refusals AND EXISTS (
                 SELECT FROM refusal AS f
                 WHERE f.tournament_id = p_tournament_id AND f.idempotency_key = p_keys[r] AND f.number > p_refusals
             ) THEN
-                v_is_new := false;
                 answers[r] := NULL;
             ELSE
                 answers[r] := v_next;
@@ -462,7 +413,7 @@ BEGIN
                         VALUES (p_tournament_id, p_keys[r], p_fingerprints[r], answers[r]);
                 END IF;
             END IF;
-            v_new := v_new || array_fill(v_is_new, ARRAY[p_event_counts[r]]);
+            v_new := v_new || array_fill(coalesce(answers[r] > 0, false), ARRAY[p_event_counts[r]]);
         END LOOP;
         IF true = ALL (v_new) THEN
             answers := NULL;
@@ -577,7 +528,6 @@ DECLARE
     v_refusals bigint[];
     v_now      timestamptz;
     v_done     bigint[] := '{}';
-    v_block    record;
 BEGIN
     IF (SELECT count(DISTINCT t) FROM unnest(p_tournament_ids) AS t) < cardinality(p_tournament_ids) THEN
         RAISE EXCEPTION 'a tournament has two blocks in one commit' USING ERRCODE = 'cardinality_violation';
@@ -591,7 +541,7 @@ BEGIN
     )
     SELECT array_agg(l.tournament_id), array_agg(l.refusals) INTO v_locked, v_refusals FROM locked AS l;
     v_now := clock_timestamp();
-    FOR v_block IN
+    FOR n, status, first_sequence, last_sequence, recorded_at, previous_digest, digest IN
         WITH sent AS MATERIALIZED (
             SELECT
                 s.*, h.*, h.last_sequence + 1 AS first_sequence,
@@ -636,8 +586,7 @@ BEGIN
                                append_id, personal, digest, text, created)
                 SELECT
                     m.tournament_id, m.end_sequence, m.first_sequence, m.recorded_now,
-                    CASE WHEN m.structural THEN m.end_sequence
-                         ELSE coalesce(m.structure_sequence, m.last_sequence) END,
+                    CASE WHEN m.structural THEN m.end_sequence ELSE m.structure_sequence END,
                     m.log_bytes + octet_length(m.text)
                         + coalesce(octet_length(replace(m.personals, chr(10), '')), 0),
                     m.append_id, m.personals IS NOT NULL, m.new_digest, m.text,
@@ -675,15 +624,8 @@ BEGIN
                 ) AS r
                 WHERE r.key IS NOT NULL
         )
-        SELECT m.n, m.first_sequence, m.end_sequence, m.recorded_now, m.digest, m.new_digest FROM made AS m
+        SELECT m.n, 'appended', m.first_sequence, m.end_sequence, m.recorded_now, m.digest, m.new_digest FROM made AS m
     LOOP
-        n := v_block.n;
-        status := 'appended';
-        first_sequence := v_block.first_sequence;
-        last_sequence := v_block.end_sequence;
-        recorded_at := v_block.recorded_now;
-        previous_digest := v_block.digest;
-        digest := v_block.new_digest;
         RETURN NEXT;
         v_done := v_done || n;
     END LOOP;
@@ -713,21 +655,16 @@ DECLARE
     v_refusals bigint;
 BEGIN
     SELECT l.refusals INTO v_refusals FROM append_lock AS l WHERE l.tournament_id = p_tournament_id FOR UPDATE;
-    IF EXISTS (
-        SELECT FROM unnest(p_keys) AS k (key)
+    INSERT INTO refusal AS f (tournament_id, idempotency_key, number)
+        SELECT DISTINCT p_tournament_id, k.key, v_refusals + 1
+        FROM unnest(p_keys) AS k (key)
         WHERE NOT EXISTS (
             SELECT FROM idempotency AS i WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = k.key
         )
-    ) THEN
+        ON CONFLICT ON CONSTRAINT refusal_pkey DO UPDATE SET number = excluded.number;
+    IF FOUND THEN
         v_refusals := v_refusals + 1;
         UPDATE append_lock AS l SET refusals = v_refusals WHERE l.tournament_id = p_tournament_id;
-        INSERT INTO refusal AS f (tournament_id, idempotency_key, number)
-            SELECT DISTINCT p_tournament_id, k.key, v_refusals
-            FROM unnest(p_keys) AS k (key)
-            WHERE NOT EXISTS (
-                SELECT FROM idempotency AS i WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = k.key
-            )
-            ON CONFLICT ON CONSTRAINT refusal_pkey DO UPDATE SET number = excluded.number;
     END IF;
     RETURN QUERY
         SELECT k.key, i.fingerprint, i.sequence, v_refusals
@@ -818,33 +755,11 @@ BEGIN
 END
 $$;
 
--- ── The role the service works as ───────────────────────────────────────────────────────────────────────
--- Roles belong to the cluster: another database's migration may have created it already, or be creating it now.
-
-DO $$
-BEGIN
-    CREATE ROLE tallybook_service NOLOGIN;
-EXCEPTION WHEN duplicate_object OR unique_violation THEN
-    NULL;
-END
-$$;
-
--- From version 16 on, the creator of a role may administer it, but not yet become it.
-DO $$
-BEGIN
-    IF NOT pg_has_role(
-        current_user,
-        'tallybook_service',
-        CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END
-    ) THEN
-        GRANT tallybook_service TO CURRENT_USER;
-    END IF;
-END
-$$;
+-- ── The role the service works as: the migrator makes it ─────────────────────────────────────────────────
 
 GRANT USAGE ON SCHEMA tallybook TO tallybook_service;
 GRANT USAGE ON SEQUENCE resource_id TO tallybook_service;
-GRANT SELECT ON tournament, append_lock, block, personal, topic, event, head, idempotency, refusal, set_aside,
+GRANT SELECT ON tournament, append_lock, block, personal, topic, event, head, idempotency, refusal,
     deleted_tournament TO tallybook_service;
 REVOKE EXECUTE ON FUNCTION append_block, append_blocks, refuse_keys, open_tournament, import_block FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION append_block, append_blocks, refuse_keys, open_tournament TO tallybook_service;

@@ -28,7 +28,6 @@ COMMENT ON COLUMN session.hash IS 'SHA-256 of the session''s text, which only th
 
 CREATE INDEX session_of_token ON session (token_id, session_id);
 
--- A ticket opens one stream, for programs that cannot send a header.
 CREATE TABLE ticket (
     tournament_id bigint NOT NULL,
     hash          bytea NOT NULL,
@@ -36,7 +35,7 @@ CREATE TABLE ticket (
     expires_at    timestamptz NOT NULL,
     PRIMARY KEY (tournament_id, hash)
 );
-COMMENT ON TABLE ticket IS 'Opens one stream of the tournament once, instead of the token that requested it.';
+COMMENT ON TABLE ticket IS 'Opens one stream once, instead of the token that requested it, for programs that cannot send a header.';
 COMMENT ON COLUMN ticket.hash IS 'SHA-256 of the ticket''s text.';
 
 CREATE INDEX ticket_expires ON ticket (tournament_id, expires_at);

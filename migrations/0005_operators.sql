@@ -1,5 +1,4 @@
--- For operators: the last result of continuous verification, and the last defects. They are no proof: anybody who can
--- write to the database can write this, too.
+-- For operators: the last results of verification, and the last defects. No proof: the service itself can write them.
 
 CREATE TABLE verified (
     tournament_id bigint PRIMARY KEY,

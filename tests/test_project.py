@@ -57,7 +57,7 @@ TOUCH_MANY: Final = {
     "engine/domain/expirations.py": "_lines_of decided lines",
     "engine/domain/rescoring.py": "_of_competitions _of_ranking",
     "engine/domain/steps.py": "collected in_order",
-    "projections/answers/explainer.py": "_after_points _overtakings",
+    "projections/answers/explainer.py": "_fold_points _after_points _overtakings",
     "projections/board/classification.py": (
         "_broken _index _parts _quotients _value classified left_out lines_among parted"
     ),

@@ -35,34 +35,19 @@ _LOCK_KEY: Final = 0x7A11_B00C  # any number that no other program uses for its 
 _TROUBLE: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
+# `oldest`: the last migration of the oldest code that runs on with it; NULL: only code that brings it along.
 _CREATE_REGISTER: Final = """
     CREATE SCHEMA IF NOT EXISTS tallybook;
     CREATE TABLE IF NOT EXISTS tallybook.migration (
         number     int PRIMARY KEY,
         name       text NOT NULL,
         sha256     text NOT NULL,
-        applied_at timestamptz NOT NULL DEFAULT now()
+        applied_at timestamptz NOT NULL DEFAULT now(),
+        oldest     int
     )
-"""
-# `_KEEP_OLDEST` locks the table even if it has nothing to do, and would wait for a backup. So this looks beforehand.
-_OLDEST_IS_KEPT: Final = """
-    SELECT EXISTS (
-        SELECT FROM pg_attribute
-        WHERE attrelid = 'tallybook.migration'::regclass AND attname = 'oldest' AND NOT attisdropped
-    )
-"""
-_KEEP_OLDEST: Final = """
-    ALTER TABLE tallybook.migration ADD COLUMN IF NOT EXISTS oldest int;
-    COMMENT ON COLUMN tallybook.migration.oldest IS
-        'The last migration of the oldest code that runs on with this one; NULL: only code that brings it along does.'
 """
 _REGISTER_EXISTS: Final = "SELECT to_regclass('tallybook.migration') IS NOT NULL"
-# An older register lacks the column `oldest`; reading it from the row as JSON gives NULL then.
-_APPLIED: Final = """
-    SELECT number, sha256, (to_jsonb(migration) ->> 'oldest')::int AS oldest
-    FROM tallybook.migration
-    ORDER BY number
-"""
+_APPLIED: Final = "SELECT number, sha256, oldest FROM tallybook.migration ORDER BY number"
 _HERE: Final = "SET LOCAL search_path = tallybook"
 _PATIENCE: Final = "SET lock_timeout = '5s'; SET statement_timeout = '10min'"
 """In place of any timeouts preset for the login: those of short requests do not suit work on a whole schema."""
@@ -84,9 +69,6 @@ _BECOME_SERVICE: Final = "GRANT tallybook_service TO CURRENT_USER"
 _LOGIN: Final = "SELECT quote_ident(current_user)"
 
 _OLDEST_LINE: Final = re.compile(r"^-- Oldest code that runs on it: ([0-9]{4})$", re.MULTILINE)
-_ROLE_BLOCKS: Final = re.compile(r"^DO \$\$\nBEGIN\n.*?^\$\$;\n", re.MULTILINE | re.DOTALL)
-"""The two blocks of 0001 that make the role. PostgreSQL demands the right to create roles before it checks whether the
-role exists, so the plain owner of a database could not run them. `_ensure_role` replaces them."""
 
 
 class Migration(Struct, frozen=True):
@@ -111,11 +93,6 @@ class Migration(Struct, frozen=True):
             sha256=hashlib.sha256(content).hexdigest(),
             oldest=None if oldest is None else int(oldest[1]),
         )
-
-    @property
-    def runnable(self) -> str:
-        """Its SQL, without the blocks that need the right to create roles."""
-        return _ROLE_BLOCKS.sub("", self.sql) if self.number == 1 else self.sql
 
 
 class Applied(Struct, frozen=True):
@@ -182,7 +159,7 @@ async def repair(dsn: str) -> list[str]:
     async with as_owner(dsn) as connection:
         await _lock(connection)
         await _ensure_role(connection)
-        return await mend(connection, [*(migration.runnable for migration in shipped()), f"{_LET_SERVICE_READ};"])
+        return await mend(connection, [*(migration.sql for migration in shipped()), f"{_LET_SERVICE_READ};"])
 
 
 async def status(dsn: str) -> tuple[list[Migration], DatabaseForm]:
@@ -276,11 +253,11 @@ async def _apply_missing(connection: asyncpg.Connection) -> list[Migration]:
     missing = _missing(await _applied(connection))
     if missing:
         await _ensure_role(connection)
-        await _ensure_register(connection)
+        await connection.execute(_CREATE_REGISTER)
     for migration in missing:
         async with connection.transaction():
             await connection.execute(_HERE)
-            await connection.execute(migration.runnable)
+            await connection.execute(migration.sql)
             await connection.execute(_ENTER, migration.number, migration.name, migration.sha256, migration.oldest)
             await connection.execute(_LET_SERVICE_READ)
     return missing
@@ -302,14 +279,6 @@ async def _ensure_role(connection: asyncpg.Connection) -> None:
         # An owner that may not become the service can migrate all the same; `serve` may use another login.
         with suppress(asyncpg.InsufficientPrivilegeError):
             await connection.execute(_BECOME_SERVICE)
-
-
-async def _ensure_register(connection: asyncpg.Connection) -> None:
-    async with connection.transaction():
-        await connection.execute(_CREATE_REGISTER)
-        await connection.execute(_HERE)
-        if not await connection.fetchval(_OLDEST_IS_KEPT):
-            await connection.execute(_KEEP_OLDEST)
 
 
 async def _applied(connection: asyncpg.Connection) -> dict[int, Applied]:

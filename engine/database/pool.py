@@ -471,7 +471,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
                 await refuse_shared(connection, another_client(dsn))
                 await refuse_unsound(connection)
                 await refuse_unmigrated(connection)
-                await refuse_without_rights(connection, [migration.runnable for migration in shipped()])
+                await refuse_without_rights(connection, [migration.sql for migration in shipped()])
                 await refuse_half_distributed(connection)
                 distributed = is_distributed(connection)
         settling.is_serving = True

@@ -61,7 +61,7 @@ class ArchivedBlock(Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     digest: _Hexadecimal
     append_id: UUID
     answers: list[_Integer | None] | None
-    structure_sequence: _Place | None
+    structure_sequence: _Place
     created: list[_Integer] | None
     rules: Annotated[int, Meta(ge=1, le=32_767)]
     keys: list[UsedKey]

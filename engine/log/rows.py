@@ -20,8 +20,11 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log import codec
 from engine.process.time_slices import TimeSlice
 
-# The rows of the view `set_aside` for tournament $1. Each table is restricted to it, or a distributed database would
-# ask all shards.
+# The events of tournament $1 that were set aside. The only way past an event that cannot be folded is another event
+# that names it. It counts only exactly as the service writes it, and if it names an earlier event of its log
+# by the digest of the block that holds it. Any other is an ordinary event, and sets nothing aside.
+#
+# Each table is restricted to the tournament, or a distributed database would ask all shards.
 ASIDE: Final = """
     SELECT s.named[1]::bigint AS sequence, s.set_aside_by
     FROM (

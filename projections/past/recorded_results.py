@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from engine.domain.events import ResultAndWinner, Recorded, Result
+from engine.domain.events import Recorded, Result, ResultAndWinner
 from engine.domain.terms import CompetitionId, CompetitorId, Sender, Sequence, TournamentId
 from engine.log import heads, reading
 from projections.board.board import Board

@@ -45,7 +45,7 @@ CHECKED: Final = (
     "competition",
     "that each expiry has the lines that expire by its boundary and no others, as has each change of a date, and that "
     "requests about several rankings are whole",
-    "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",
+    "events that were set aside: that a later event names each one and its digest",
     "the chain of digests, recomputed link by link from the stored bytes",
     "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted separately",
 )

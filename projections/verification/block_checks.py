@@ -25,16 +25,14 @@ _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 
 class Blocks(Struct, kw_only=True):
     """The blocks verified so far. The last of the `count` ends at `sequence`, with this `digest` and `log_size`, and
-    was recorded at `recorded_us`. `structure_sequence`: the end of the last structural one; `structure_kept` tells
-    whether one of them says that. `events` and `keys` count their events and idempotency keys; `topics` and
-    `topics_sum` are what `stored_log.counts` has of their topics."""
+    was recorded at `recorded_us`. `structure_sequence`: the end of the last structural one. `events` and `keys` count
+    their events and idempotency keys; `topics` and `topics_sum` are what `stored_log.counts` has of their topics."""
 
     digest: bytes
     sequence: Sequence = Sequence(0)
     log_size: int = 0
     recorded_us: int | None = None
     structure_sequence: Sequence = Sequence(0)
-    structure_kept: bool = False
     count: int = 0
     events: int = 0
     keys: int = 0
@@ -90,10 +88,6 @@ class Blocks(Struct, kw_only=True):
         """What is wrong with where the block says that structure changed. `doubtful`: the fold cannot tell."""
         before, found = self.structure_sequence, block.structure_sequence
         expected = self.structure_sequence = block.last_sequence if structural else before
-        if found is None:
-            self.structure_sequence = block.last_sequence
-            return "is NULL, and in a block before it it is not" if self.structure_kept else None
-        self.structure_kept = True
         if doubtful and found in (block.last_sequence, before):
             self.structure_sequence = found
         elif found != expected:
@@ -103,8 +97,7 @@ class Blocks(Struct, kw_only=True):
     def advance(self, block: StoredBlock, content: BlockContent | None) -> None:
         """Moves to the end of the block."""
         if content is None:
-            structure = block.structure_sequence
-            self.structure_sequence = block.last_sequence if structure is None else structure
+            self.structure_sequence = block.structure_sequence
         else:
             self.recorded_us = content.recorded_us
         self.digest = block.digest

@@ -223,8 +223,6 @@ class _Verification:
         for of_lock in self._lock_faults():
             yield of_lock
         progress.set_aside = [one for one in self._set_asides if one.fault is None]
-        for of_aside in self._set_aside_faults(await self._source.of(tournament_id, stored_log.ignored) or frozenset()):
-            yield of_aside
         async for of_names in self._of_names():
             yield of_names
         if (before := await self._source.of(tournament_id, stored_log.before_the_beginning)) is not None:
@@ -260,13 +258,6 @@ class _Verification:
             yield Finding(None, "append_lock.refusals", wrong)
         if self._progress.blocks.count == 0:
             yield Finding(Sequence(1), "block", "there is none: the log is empty")
-
-    def _set_aside_faults(self, ignored: frozenset[Sequence]) -> Iterator[Finding]:
-        """Compares the events set aside in the log with those that the service ignores."""
-        for sequence in sorted(self._folding.ignored - ignored):
-            yield Finding(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
-        for sequence in sorted(ignored - self._folding.ignored):
-            yield Finding(sequence, "set_aside", "is ignored by the service, but the log does not set it aside")
 
     async def _of_names(self) -> AsyncIterator[Finding]:
         """Personal fields lack just where an event erased the competitor. (It may be later than what was verified: they

@@ -49,15 +49,14 @@ _SETTING: Final = "SELECT current_setting($1)"
 _TRIGGERS: Final = """
     SELECT
         w.name, w.trigger, t.tgenabled,
-        t.tgtype::int & 59 = w.type AND t.tgattr::text = '' AND t.tgqual IS NULL AND p.proname = w.function AS as_made
+        t.tgtype::int & 59 = w.type AND t.tgattr::text = '' AND t.tgqual IS NULL AND p.proname = 'refuse_change'
+            AS as_made
     FROM (
-        VALUES ('tournament', 'append_only', 58, 'refuse_change'), ('block', 'append_only', 58, 'refuse_change'),
-            ('topic', 'append_only', 58, 'refuse_change'), ('personal', 'append_only', 58, 'refuse_change'),
-            ('idempotency', 'append_only', 42, 'refuse_change'),
-            ('idempotency', 'only_emptied', 19, 'refuse_all_but_emptying'),
-            ('append_lock', 'lock_stays', 42, 'refuse_change'), ('refusal', 'refusal_stays', 42, 'refuse_change'),
-            ('deleted_tournament', 'append_only', 58, 'refuse_change')
-    ) AS w (name, trigger, type, function)
+        VALUES ('tournament', 'append_only', 58), ('block', 'append_only', 58), ('topic', 'append_only', 58),
+            ('personal', 'append_only', 58), ('idempotency', 'append_only', 42), ('idempotency', 'only_emptied', 19),
+            ('append_lock', 'lock_stays', 42), ('refusal', 'refusal_stays', 42),
+            ('deleted_tournament', 'append_only', 58)
+    ) AS w (name, trigger, type)
     LEFT JOIN pg_trigger AS t ON t.tgrelid = to_regclass('tallybook.' || w.name) AND t.tgname = w.trigger
     LEFT JOIN pg_proc AS p ON p.oid = t.tgfoid AND p.pronamespace = 'tallybook'::regnamespace
 """
@@ -83,7 +82,7 @@ _NULLABLE: Final = """
     FROM unnest($1::text[]) AS t (name)
     JOIN pg_attribute AS a ON a.attrelid = to_regclass('tallybook.' || t.name)
     WHERE a.attnum > 0 AND NOT a.attisdropped AND NOT a.attnotnull
-        AND a.attname <> ALL (ARRAY['answers', 'structure_sequence', 'created'])
+        AND a.attname <> ALL (ARRAY['answers', 'created'])
 """
 _FUNCTIONS: Final = """
     SELECT

@@ -20,6 +20,7 @@ from engine.domain.terms import OPERATOR, ActorId, Sequence, TournamentId
 from engine.log import appending, codec, digest, heads
 from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
 from engine.log.heads import Head
+from engine.log.rows import ASIDE
 from projections.board.board import Board, Revisions, fold
 from projections.tables import tables
 from projections.verification import stored_log
@@ -57,8 +58,8 @@ async def find_unfoldable(
     async with database.connection() as connection, stored_log.one_moment(connection):
         if not await stored_log.registered_tournaments(connection, tournament_id):
             raise NotFound(f"There is no tournament {tournament_id}.")
-        ignored = (await stored_log.ignored(connection, [tournament_id])).get(tournament_id, frozenset())
-        folding = _Folding(heads.beginning(tournament_id), ignored)
+        asides = await connection.fetch(ASIDE, tournament_id, timeout=stored_log.LOOK_SECONDS_MAX)
+        folding = _Folding(heads.beginning(tournament_id), frozenset(row["sequence"] for row in asides))
         while blocks := await stored_log.blocks(connection, tournament_id, folding.head.sequence):
             for block in blocks:
                 folding.take(block)

@@ -137,13 +137,7 @@ def _few(found: dict[TournamentId, _Rows]) -> dict[TournamentId, _Rows]:
 
 
 _TOGETHER: Final[tuple[_Reading[Any], ...]] = (
-    *(
-        setting_aside.set_asides,
-        stored_log.ignored,
-        stored_log.before_the_beginning,
-        stored_log.counts,
-        snapshots.versions,
-    ),
+    *(setting_aside.set_asides, stored_log.before_the_beginning, stored_log.counts, snapshots.versions),
     *(tables.checkpoints, table_checks.strays, table_checks.incomplete, _all_keys, _all_standing_rows),
     *(_first_blocks, tables.load_boards),
 )

@@ -175,7 +175,7 @@ class StoredBlock(Struct, frozen=True):
     text: bytes | None
     recorded_us: int | None
     log_size: int
-    structure_sequence: Sequence | None
+    structure_sequence: Sequence
     created: list[int] | None
     whole: bool
     rules: int
@@ -306,7 +306,6 @@ _ALL_KEYS: Final = """
     WHERE tournament_id = ANY($1::bigint[])
     LIMIT $2
 """
-_IGNORED: Final = "SELECT tournament_id, sequence FROM set_aside WHERE tournament_id = ANY($1::bigint[])"
 
 
 async def before_the_beginning(
@@ -349,16 +348,6 @@ async def all_keys(
     ):
         found.setdefault(tournament_id, {})[key] = sequence
     return found
-
-
-async def ignored(
-    connection: Connection, tournament_ids: Items[TournamentId]
-) -> dict[TournamentId, frozenset[Sequence]]:
-    """The events that the database tells the service to ignore."""
-    found: dict[TournamentId, list[Sequence]] = {}
-    for tournament_id, sequence in await connection.fetch(_IGNORED, tournament_ids, timeout=LOOK_SECONDS_MAX):
-        found.setdefault(tournament_id, []).append(sequence)
-    return {tournament_id: frozenset(sequences) for tournament_id, sequences in found.items()}
 
 
 _STORED_EVENT: Final = """

@@ -421,19 +421,6 @@ async def test_an_id_that_was_created_since_the_judgement_is_not_created_again(
     assert (await appended(database, block(tournament_id, judged_at=1))).answers == (5,)
 
 
-async def test_blocks_from_before_structure_was_kept_count_as_structural(
-    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
-) -> None:
-    for _ in range(2):
-        await appended(database, block(tournament_id))
-    async with unguarded(owner):
-        await owner.execute("UPDATE block SET structure_sequence = NULL WHERE tournament_id = $1", tournament_id)
-    assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
-    assert (await appended(database, block(tournament_id, judged_at=3))).answers == (4,)
-    assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
-    assert (await appended(database, block(tournament_id, judged_at=3))).answers == (5,)
-
-
 @pytest.mark.one_postgresql("an older version cannot append to a distributed database")
 async def test_a_process_of_the_version_before_goes_on_appending(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
@@ -1484,8 +1471,9 @@ async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statis
     await owner.execute(
         """
         INSERT INTO block
-            (tournament_id, last_sequence, first_sequence, recorded_at, digest, text, log_bytes, append_id)
-        SELECT $1, n, n, now(), '', '{}', 2 * n, gen_random_uuid() FROM generate_series(2, 30000) AS n
+            (tournament_id, last_sequence, first_sequence, recorded_at, structure_sequence, digest, text, log_bytes,
+                append_id)
+        SELECT $1, n, n, now(), 1, '', '{}', 2 * n, gen_random_uuid() FROM generate_series(2, 30000) AS n
         """,
         tournament_id,
     )
@@ -1522,8 +1510,9 @@ async def fill(owner: asyncpg.Connection) -> None:
         INSERT INTO topic (tournament_id, topic, sequence)
         SELECT t.id, 7 + s.n / 10 % 2, s.n FROM {tournaments}, {events} WHERE s.n % 10 = 0;
         INSERT INTO block
-            (tournament_id, last_sequence, first_sequence, recorded_at, digest, text, log_bytes, append_id)
-        SELECT t.id, s.n, s.n - 4, now(), sha256(''), repeat(repeat('x', 100) || chr(10), 4) || 'x', 81 * s.n,
+            (tournament_id, last_sequence, first_sequence, recorded_at, structure_sequence, digest, text, log_bytes,
+                append_id)
+        SELECT t.id, s.n, s.n - 4, now(), 1, sha256(''), repeat(repeat('x', 100) || chr(10), 4) || 'x', 81 * s.n,
             gen_random_uuid()
         FROM {tournaments}, {events} WHERE s.n % 5 = 0;
         INSERT INTO personal (tournament_id, sequence, competitor_id, text)

@@ -97,23 +97,6 @@ def test_a_migration_says_by_one_line_which_older_code_runs_on_with_it(line: str
     assert Migration.of_file("0005_more.sql", f"-- Why.\n--\n{line}\nSELECT 1;\n".encode()).oldest == oldest
 
 
-def test_nothing_but_what_sees_to_the_role_is_left_out_of_the_first_migration() -> None:
-    first, *others = shipped()
-    assert [migration.name for migration in others if migration.runnable != migration.sql] == []
-    left_out = list(first.sql.splitlines())
-    for line in first.runnable.splitlines():
-        left_out.remove(line)
-    statements = [line.strip() for line in left_out if line.strip().endswith(";")]
-    assert statements == [
-        "CREATE ROLE tallybook_service NOLOGIN;",
-        "NULL;",
-        "$$;",
-        "GRANT tallybook_service TO CURRENT_USER;",
-        "END IF;",
-        "$$;",
-    ]
-
-
 # ── At once ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -289,10 +272,6 @@ async def test_code_runs_on_where_newer_migrations_say_so_of_it_and_is_refused_w
 async def test_what_a_new_migration_says_of_older_code_is_kept_for_it(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a database that was migrated when nothing was kept yet."""
-    await owner.execute("ALTER TABLE migration DROP COLUMN oldest")
-    async with open_database(dsn, name="test"):
-        pass  # this version, before it is migrated
     known = shipped()
     lines = f"-- More.\n--\n-- Oldest code that runs on it: {KNOWN:04}\nCREATE TABLE more ();\n"
     newer = Migration.of_file(f"{KNOWN + 1:04}_more.sql", lines.encode())

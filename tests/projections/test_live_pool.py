@@ -672,8 +672,9 @@ async def test_a_block_without_its_events_is_no_continuation_of_the_log(
         await owner.execute(
             """
             INSERT INTO block
-                (tournament_id, last_sequence, first_sequence, recorded_at, digest, text, log_bytes, append_id)
-            SELECT tournament_id, sequence + 2, sequence + 1, now(), sha256(digest), 'x', 1, gen_random_uuid()
+                (tournament_id, last_sequence, first_sequence, recorded_at, structure_sequence, digest, text, log_bytes,
+                    append_id)
+            SELECT tournament_id, sequence + 2, sequence + 1, now(), 1, sha256(digest), 'x', 1, gen_random_uuid()
             FROM head
             WHERE tournament_id = $1
             """,

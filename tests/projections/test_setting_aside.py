@@ -368,23 +368,6 @@ async def test_a_second_one_of_the_same_event_is_found(database: Database, owner
     assert named(await verified(database)) == {(again, "event.body")}
 
 
-async def test_a_database_that_ignores_something_else_than_its_log_says_is_found(
-    database: Database, owner: asyncpg.Connection
-) -> None:
-    arena = await open_arena(database)
-    sequence = await poison(owner, arena, "unknown tag")
-    await set_aside(database, arena.tournament_id, sequence)
-    await Worker(database).catch_up()
-    columns = "NULL::bigint AS set_aside_by, NULL::timestamptz AS set_aside_at, NULL::bigint AS actor"
-    await owner.execute(
-        f"CREATE OR REPLACE VIEW set_aside AS SELECT {arena.tournament_id}::bigint AS tournament_id, "
-        f"3::bigint AS sequence, {columns}"
-    )
-    assert {(sequence, "set_aside"), (3, "set_aside")} <= {
-        (difference.sequence, difference.field) for difference in (await verified(database)).differences
-    }
-
-
 # ── What was folded, by whoever could ───────────────────────────────────────────────────────────────────
 
 

@@ -30,8 +30,9 @@ FILL = """
     ),
     headed AS (
         INSERT INTO block
-            (tournament_id, last_sequence, first_sequence, recorded_at, digest, text, log_bytes, append_id)
-        SELECT tournament_id, 1, 1, now(), genesis_digest(tournament_id), 'x', 1, gen_random_uuid() FROM opened
+            (tournament_id, last_sequence, first_sequence, recorded_at, structure_sequence, digest, text, log_bytes,
+                append_id)
+        SELECT tournament_id, 1, 1, now(), 1, genesis_digest(tournament_id), 'x', 1, gen_random_uuid() FROM opened
     )
     INSERT INTO checkpoint (tournament_id, sequence, digest, recorded_at, fold_version)
     SELECT tournament_id, 1, genesis_digest(tournament_id), now(), $3 FROM opened
