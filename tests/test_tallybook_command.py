@@ -1,6 +1,7 @@
 """The command starts with its own packages, or says in a sentence whose they would be."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,6 +72,26 @@ def _refused(name: str, place: Path) -> Said:
         f"Python finds another package `{name}` in {place} before Tallybook's, which is in {ROOT}; take {place.parent} "
         "off PYTHONPATH, or run Tallybook in an environment of its own.\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "unneeded"),
+    [
+        ("api", {"rich.console", "pygments", "cyclopts"}),
+        ("worker", {"rich.console", "pygments", "cyclopts", "aiohttp"}),
+    ],
+)
+def test_a_process_imports_no_large_library_that_it_does_not_need(kind: str, unneeded: set[str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "tallybook_command", kind],  # it ends for lack of its arguments
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    imported = set(re.findall(r"^import time:.*\| +(\S+)$", ended.stderr, re.MULTILINE))
+    assert {"asyncpg", "structlog"} <= imported
+    assert not imported & unneeded
 
 
 def test_a_process_of_no_known_kind_is_a_usage_error() -> None:

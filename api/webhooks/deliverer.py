@@ -16,19 +16,17 @@ resumes it.
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from collections.abc import Sequence as Items
-from contextlib import asynccontextmanager, suppress
-from typing import Final
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final
 
 import structlog
-from aiohttp import ClientSession
-from aiohttp.abc import AbstractResolver
 from asyncpg import Connection, PostgresError
 
 from api.webhooks import webhooks
 from api.webhooks.message import MESSAGE_LINES_MAX, Message, lines_of, message_of
-from api.webhooks.sending import Answered, open_client, post
 from api.webhooks.totals import TotalsWindow, Windows
 from api.webhooks.webhooks import NextDelivery, WebhookFigures, WebhookId, WebhookState
 from engine.database.distribution import is_coordinator, is_distributed
@@ -45,6 +43,12 @@ from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND
 from projections.answers.totals import PastTotals
 from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
+
+if TYPE_CHECKING:  # where there are webhooks, `_opened` and `_send` import it: aiohttp takes 9 MiB
+    from aiohttp import ClientSession
+    from aiohttp.abc import AbstractResolver
+
+    from api.webhooks.sending import Answered
 
 PAUSES_SECONDS: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """Pauses after each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24
@@ -92,7 +96,7 @@ class Deliverer:
         database: Database,
         *,
         pauses_seconds: Items[float] = PAUSES_SECONDS,
-        resolver: AbstractResolver | None = None,
+        resolver: "AbstractResolver | None" = None,
     ) -> None:
         """`resolver`: looks names up; None: the system does."""
         self._database = database
@@ -114,31 +118,33 @@ class Deliverer:
         """Delivers until the session is lost; it has the lock."""
         try:
             await session.execute(_LIMIT_SILENCE, f"{SILENT_SESSION_SECONDS_MAX}s")
-            async with (
-                self._open_client(allows_private=False) as public,
-                self._open_client(allows_private=True) as private,
-                background() as tasks,
-            ):
-                await _Delivering(session, PastTotals(self._database), self._pauses_seconds, public, private).run(tasks)
+            async with AsyncExitStack() as clients, background() as tasks:
+                client = cache(partial(self._opened, clients))
+                await _Delivering(session, PastTotals(self._database), self._pauses_seconds, client).run(tasks)
         finally:
             _show_figures({})
             with suppress(*DATABASE_TROUBLE, PostgresError):  # the session is lost, and the lock with it
                 await session.execute(_UNLOCK, _LOCK_KEY)
 
-    def _open_client(self, *, allows_private: bool) -> ClientSession:
-        return open_client(self._resolver, allows_private=allows_private, connections_max=DELIVERED_AT_ONCE_MAX)
+    def _opened(self, clients: AsyncExitStack, allows_private: bool) -> "ClientSession":
+        """A new client, which is closed with `clients`."""
+        from api.webhooks.sending import open_client  # noqa: PLC0415
+
+        client = open_client(self._resolver, allows_private=allows_private, connections_max=DELIVERED_AT_ONCE_MAX)
+        clients.push_async_callback(client.close)
+        return client
 
 
 class _Delivering:
-    """The work of the deliverer that has the lock. `_session` has the lock, and runs one query at a time."""
+    """The work of the deliverer that has the lock. `_session` has the lock, and runs one query at a time. `_client` has
+    two, so that no connection to a private address is ever available to a webhook that may not lead there."""
 
     def __init__(
         self,
         session: Connection,
         past: PastTotals,
         pauses_seconds: Items[float],
-        public: ClientSession,
-        private: ClientSession,
+        client: "Callable[[bool], ClientSession]",
     ) -> None:
         self._session = session
         self._asking_lock = asyncio.Lock()
@@ -147,8 +153,7 @@ class _Delivering:
             OrderedDict()
         )  # of those that are behind, the last used last
         self._pauses_seconds = pauses_seconds
-        # Two, so that no connection to a private address is ever available to a webhook that may not lead there.
-        self._clients = {False: public, True: private}
+        self._client = client
         self._busy: set[WebhookId] = set()
         self._something = asyncio.Event()
         self._pause_seconds = DUE_IN_ALL_SHARDS_SECONDS if is_distributed(session) else DUE_SECONDS
@@ -259,12 +264,14 @@ class _Delivering:
             return None
         return await self._totals.window(delivery.tournament_id, delivery.cursor, events, delivery.upto)
 
-    async def _send(self, delivery: NextDelivery, message: Message) -> Answered:
+    async def _send(self, delivery: NextDelivery, message: Message) -> "Answered":
+        from api.webhooks.sending import post  # noqa: PLC0415
+
         headers = message.headers(delivery.secrets, int(time.time()))
         with tracing.delivery(headers) as attributes:
             attributes["tallybook.tournament_id"] = delivery.tournament_id
             attributes["tallybook.webhook_id"] = delivery.webhook_id
-            answered = await post(self._clients[delivery.allows_private], delivery.url, message.body, headers)
+            answered = await post(self._client(delivery.allows_private), delivery.url, message.body, headers)
             if answered.problem is not None:
                 attributes["error.type"] = answered.problem
         _REQUESTS["taken" if answered.problem is None else "failed"].inc()
@@ -275,7 +282,7 @@ class _Delivering:
             return await webhooks.move_on(session, delivery, cursor.sequence, to, delivered=delivered)
 
     async def _note(
-        self, delivery: NextDelivery, cursor: Head, failures: int, answered: Answered, problem: str
+        self, delivery: NextDelivery, cursor: Head, failures: int, answered: "Answered", problem: str
     ) -> None:
         """Records a failure, after `failures` earlier ones with the same event, and its consequence."""
         _logger.warning(
