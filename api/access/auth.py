@@ -67,6 +67,7 @@ _GOOD_AMONG: Final = """
     FROM token
     WHERE token_id = ANY($1::bigint[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
 """
+_NAME: Final = "SELECT name FROM token WHERE token_id = $1"
 _REVOKE: Final = """
     UPDATE token
     SET revoked_at = now()
@@ -140,6 +141,12 @@ async def good_token(connection: Connection, token_id: ActorId) -> Token | None:
     """The token, if it has not ended."""
     row = await connection.fetchrow(_GOOD, token_id)
     return None if row is None else _token(row)
+
+
+async def name_of(connection: Connection, token_id: ActorId) -> str | None:
+    """The name of a token, even of one that has ended; None: there is no such token."""
+    name: str | None = await connection.fetchval(_NAME, token_id)
+    return name
 
 
 async def good_among(connection: Connection, token_ids: Iterable[ActorId]) -> set[ActorId]:

@@ -29,7 +29,7 @@ from engine.domain.events import Delta, Result
 from engine.domain.faults import refuse_if_any, unacceptable
 from engine.domain.names import name_key
 from engine.domain.notation import Notation
-from engine.domain.scoring import NotRead, ScoredAmounts, choose, wanted, winner_by_score
+from engine.domain.scoring import NotRead, ScoredAmounts, Undecided, choose, wanted, winner_by_score
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import (
     DELTA_MAX,
@@ -155,7 +155,7 @@ class PlayedReader:
             try:
                 given = wanted(scoring, played, self._ranking)
             except NotRead as error:
-                if not played.columns:
+                if not played.columns and not isinstance(error, Undecided):
                     faults.append(Fault("score", str(error)))
         refuse_if_any(faults)
         deltas = []

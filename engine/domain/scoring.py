@@ -72,6 +72,10 @@ class NotRead(Exception):
         self.forms = forms
 
 
+class Undecided(NotRead):
+    """The result of a match that was abandoned: it gives nothing until it is decided."""
+
+
 class ReadResult(Struct, frozen=True, kw_only=True):
     """What a result says of one participant. `score`: own and other's; `word`: the one after it, in lower case;
     `status`: instead of a performance, such as `dnf`."""
@@ -101,6 +105,8 @@ USUAL_WORDS: Final[Mapping[str, Says]] = {
     "awarded": "awarded",
 }
 """Words that every scoring knows: extra time, penalties, and what was not played."""
+ABANDONED: Final = "abandoned"
+"""The word, alone or after a score, of a match that is not decided. A scoring may declare it as another word."""
 USUAL_STATUSES: Final = frozenset(("dns", "dnf", "dsq", "dq", "nc"))
 """Texts that are known as no performance even where nothing is declared for them: not started, not finished,
 disqualified, not competing."""
@@ -299,7 +305,7 @@ def read(scoring: Scoring, competition: ScoredCompetition) -> dict[CompetitorId,
             performances = {participants[0]: text}
         elif readings is None:
             raise _not_read(scoring, f"{text!r} is in none of the forms that count.")
-        elif not _scores_duels(scoring):
+        elif not scores_duels(scoring):
             raise _not_read(scoring, f"{text!r} has no performances.")
         else:
             return readings
@@ -353,6 +359,8 @@ def _duel(
 ) -> dict[CompetitorId, ReadResult] | None:
     """What a score, a word, a bye, or only a winner says; None: the text is of another form."""
     pair, words, word = len(participants) == 2, _words(scoring), _plain(text)
+    if pair and ABANDONED not in words and word.split(" ")[-1] == ABANDONED:
+        raise Undecided("It was abandoned, and gives nothing until it is decided.", _forms(scoring))
     readings = [ReadResult(word=word)] * len(participants)
     if len(participants) == 1 and (bye := _BYE.fullmatch(text.casefold())) is not None:
         return {participants[0]: ReadResult(outcome="bye", word=bye[1] or "")}
@@ -472,7 +480,8 @@ def _quantity(text: str) -> int | None:
 # ── What is wrong, and what counts ───────────────────────────────────────────────────────────────────────
 
 
-def _scores_duels(scoring: Scoring) -> bool:
+def scores_duels(scoring: Scoring) -> bool:
+    """Whether it reads scores; otherwise only performances."""
     return any(award.value in _OF_DUELS for award in scoring.awards)
 
 
@@ -488,9 +497,14 @@ def _measure(scoring: Scoring) -> str:
 
 
 def _not_read(scoring: Scoring, why: str) -> NotRead:
+    return NotRead(why, _forms(scoring))
+
+
+def _forms(scoring: Scoring) -> tuple[str, ...]:
+    """Those that count."""
     values = {award.value for award in scoring.awards}
     forms = []
-    if _scores_duels(scoring):
+    if scores_duels(scoring):
         words = ", ".join(filter(None, _words(scoring)))
         forms += ["a score of two numbers, such as 2:1", f"one of these words after it, or with a winner: {words}"]
         forms += ["bye, half bye or zero bye"] if "outcome" in values else []
@@ -498,7 +512,7 @@ def _not_read(scoring: Scoring, why: str) -> NotRead:
         each = "minutes of solved problems, such as 43 120+2, or -" if values & _OF_CONTESTS else _measure(scoring)
         statuses = dict.fromkeys(status for award in scoring.awards for status in award.statuses if status != ABSENT)
         forms += [f"for each participant, with | between two: a {each}" + "".join(f", {status}" for status in statuses)]
-    return NotRead(why, tuple(forms))
+    return tuple(forms)
 
 
 def scoring_faults(ranking: RankingState, scorings: tuple[Scoring, ...]) -> list[Fault]:

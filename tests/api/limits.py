@@ -37,6 +37,8 @@ from api.web.console import (
     lists_pages,
     overview_page,
     ranking_page,
+    sheet_handlers,
+    sheet_page,
     tournaments_page,
 )
 from api.webhooks import addresses, deliverer, message, sending, webhooks
@@ -54,6 +56,7 @@ from projections.answers import (
     history,
     leaders,
     races,
+    rounds,
     searching,
     windows,
 )
@@ -479,6 +482,17 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "see the lists",
             ),
             ("competitors that a form offers", f"{changes.CHOSEN_MAX}", "it asks for ids"),
+            ("matches of a round on the page of a match day", f"{rounds.ROUND_MATCHES_MAX}", "others counted"),
+            (
+                "competitions among which its rounds are sought",
+                f"the newest {rounds.ROUND_COMPETITIONS_MAX:,}",
+                "use the list",
+            ),
+            (
+                "tables next to the matches",
+                f"{sheet_handlers.TABLES_SHOWN}, of {sheet_page.LINES_SHOWN} lines",
+                "see the rankings",
+            ),
             ("lines shown before an import, or its undoing", f"{import_page.ROWS_SHOWN}", "others counted"),
             (
                 "lines of CSV in an import of competitions",

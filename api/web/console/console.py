@@ -48,6 +48,7 @@ from api.web.console.changes import CONSOLE_CHANGES, CREATE_LIKE
 from api.web.console.frame import CONSOLE, Venue, Viewer, message_page, sign_in_page, tournament_address
 from api.web.console.import_handlers import CompetitionImports, CompetitorImports, UndoHandlers
 from api.web.console.inputs import KEY, Filling, new_key
+from api.web.console.sheet_handlers import SheetHandlers
 from api.web.console.tournaments_page import (
     TOURNAMENTS_SHOWN,
     ZONE_FIELD,
@@ -117,6 +118,8 @@ class ConsoleHandlers:
         form("/tokens/{token_id}/revoke", access.ask_to_revoke, access.revoke)
         for one in CONSOLE_CHANGES:
             form(f"{_TOURNAMENT}{one.path}", partial(changes.form, one), partial(changes.change, one))
+        sheet = SheetHandlers(self._console)
+        form(f"{_TOURNAMENT}/matchday", sheet.form, sheet.save)
         ranking = f"{_TOURNAMENT}/rankings/{{ranking_id}}"
         form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
         form(f"{_TOURNAMENT}/competitors/{{competitor_id}}/remove", changes.removal_form, changes.remove)

@@ -143,6 +143,8 @@ def _top(viewer: Viewer) -> Html:
 def _parts(viewer: Viewer, venue: Venue, below: str | None) -> Html:
     sport = venue.sport
     parts = [("Overview", ""), (sport("{Teams}"), "/competitors"), (sport("{Matches}"), "/competitions")]
+    if viewer.may(Scope.WRITE):
+        parts.insert(1, (sport("{Match} day"), "/matchday"))
     if viewer.may(Scope.ADMIN):
         parts.append(("Publication", "/publication"))
     name = element("p", venue.name, class_="tournament") if below != "" else None

@@ -4,6 +4,7 @@
 import { Stream } from "./stream.js";
 
 const PAUSE = 1000; // milliseconds between two fetches
+const LOOK_PAUSE = 400; // milliseconds after the last key
 
 const told = document.body.dataset;
 const stream = new Stream(() => {
@@ -14,15 +15,15 @@ const said = document.getElementById("said");
 let wanted = false;
 let fetching = false;
 
-/** The current page. XMLHttpRequest parses it; its scripts do not run. */
-function page() {
+/** The current page, or the answer to a form. XMLHttpRequest parses it; its scripts do not run. */
+function page(address = location.href, form = null) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open("GET", location.href);
+    request.open(form ? "POST" : "GET", address);
     request.responseType = "document";
     request.addEventListener("load", () => (request.status === 200 ? resolve(request.response) : reject(request.status)));
     request.addEventListener("error", () => reject(0));
-    request.send();
+    request.send(form);
   });
 }
 
@@ -121,6 +122,25 @@ function addColour(field) {
   field.after(input);
 }
 
+/** Shows the table as the results in the boxes make it, while they are typed. */
+function showTable(sheet) {
+  let timer = 0;
+  let asked = 0;
+  sheet.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const mine = ++asked;
+      const form = new URLSearchParams(new FormData(sheet));
+      form.set("look", "1");
+      const now = await page(sheet.action, form).catch(() => null);
+      const tables = now?.getElementById("foreseen");
+      if (tables && mine === asked) {
+        sheet.querySelector("#foreseen").replaceChildren(...document.importNode(tables, true).childNodes);
+      }
+    }, LOOK_PAUSE);
+  });
+}
+
 /** The bytes of a file, in base64. */
 function base64(file) {
   return new Promise((resolve, reject) => {
@@ -136,5 +156,6 @@ for (const field of document.querySelectorAll("[data-file]")) addFile(field);
 for (const field of document.querySelectorAll('[name="color"], [name="accent"]')) addColour(field);
 const zone = document.querySelector('form[action$="/tournaments/new"] [name="zone"]');
 if (zone && !zone.value) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+for (const sheet of document.querySelectorAll("[data-sheet]")) showTable(sheet);
 document.querySelector(".summary")?.focus();
 if (told.events && document.querySelector("[data-live]")) listen();

@@ -60,6 +60,7 @@ NEEDED: Final = {
     **{f"/tournament/{{tournament}}{change.path}": change.scope for change in CONSOLE_CHANGES},
     "/tournament/{tournament}/rankings/like": Scope.WRITE,
     "/tournament/{tournament}/rankings/{ranking_id}/add": Scope.WRITE,
+    "/tournament/{tournament}/matchday": Scope.WRITE,
     "/tournament/{tournament}/publication": Scope.ADMIN,
     "/tournament/{tournament}/competitors/{competitor_id}/export": Scope.ADMIN,
     "/tournament/{tournament}/webhooks": Scope.ADMIN,

@@ -1,0 +1,183 @@
+"""The rows of a match-day sheet: what is typed for a match, and which result that is. Pure.
+
+A row has two boxes, and says how the match ended. What is no result changes nothing else: of a postponed match the
+fixture stays, with another date or none.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as Items
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final
+
+from msgspec import UNSET, Struct
+
+from engine.domain.awards import Scoring
+from engine.domain.commands import RecordResult
+from engine.domain.errors import Fault, Unacceptable
+from engine.domain.faults import unacceptable
+from engine.domain.scoring import ABANDONED, NotRead, Undecided, choose, scores_duels, wanted, winner_by_score
+from engine.domain.state import CompetitionState, RankingState
+from engine.domain.terms import CompetitionId
+
+PLAYED: Final = ""
+WALKOVERS: Final = ("wo-1", "wo-2")
+PENALTIES: Final = ("pen-1", "pen-2")
+LOST_BY_BOTH: Final = "none"
+POSTPONED: Final = "postponed"
+EXTRA_TIME: Final = "aet"
+WORD: Final = "word:"
+"""Before a word of the scoring's own."""
+_FORFEITS: Final = {"+:-": WALKOVERS[0], "-:+": WALKOVERS[1], "-:-": LOST_BY_BOTH}
+_SCORE: Final = re.compile(r"([^\s:|–-]+)\s*([:|–-])\s*([^\s:|–-]+)(?:\s+(\S.*))?")  # noqa: RUF001 - a dash is one, too
+_USUAL: Final = {"": PLAYED, EXTRA_TIME: EXTRA_TIME, ABANDONED: ABANDONED}
+_OF_WINNERS: Final = {"wo": WALKOVERS, "pen": PENALTIES}
+
+
+class MatchRow(Struct, frozen=True, kw_only=True):
+    """What is typed for a match. `how`: how it ended. `on`: the new date of a postponed one."""
+
+    home: str = ""
+    away: str = ""
+    how: str = PLAYED
+    on: str = ""
+
+    @property
+    def text(self) -> str:
+        """What a page keeps of it, to see what was changed there."""
+        return f"{self.home} {self.away} {self.how}"
+
+
+def row_of(competition: CompetitionState) -> MatchRow | None:
+    """What a sheet shows for a match of two; None: its result fits into no row."""
+    result, winner = competition.result, competition.winner_id
+    if len(competition.participants) != 2 or isinstance(result, Mapping):
+        return None
+    if result is None:
+        return MatchRow() if winner is None else None
+    if (forfeit := _FORFEITS.get(result)) is not None:
+        return MatchRow(how=forfeit)
+    if result == ABANDONED:
+        return MatchRow(how=ABANDONED)
+    found = _SCORE.fullmatch(result)
+    if found is None:
+        return None
+    home, away, word = found[1], found[3], found[4] or ""
+    if word in _OF_WINNERS and winner is not None:
+        return MatchRow(home=home, away=away, how=_OF_WINNERS[word][competition.participants.index(winner)])
+    return MatchRow(home=home, away=away, how=_USUAL.get(word, f"{WORD}{word}"))
+
+
+def scorings_of(rankings: Iterable[RankingState], competition: CompetitionState) -> list[tuple[RankingState, Scoring]]:
+    """The scorings that are for the match, with their rankings."""
+    chosen = [(ranking, choose(ranking.scorings, competition)) for ranking in rankings if ranking.scorings]
+    return [
+        (ranking, scoring)
+        for ranking, scoring in chosen
+        if scoring is not None and any(ranking.participants.row(one) is not None for one in competition.participants)
+    ]
+
+
+def keyboard(scorings: Items[tuple[RankingState, Scoring]]) -> str | None:
+    """The keyboard of a phone with which scores are typed; None: that with letters."""
+    if not all(scores_duels(one) for _, one in scorings):
+        return None
+    notations = [ranking.unities[award.unity_id].notation for ranking, one in scorings for award in one.awards]
+    return "decimal" if any(one.decimals for one in notations) else "numeric"
+
+
+def recorded(
+    competition_id: CompetitionId,
+    competition: CompetitionState,
+    row: MatchRow,
+    scorings: Items[tuple[RankingState, Scoring]],
+    zone: tzinfo,
+) -> RecordResult:
+    """What the row says of the match. Raises Unacceptable, also for a result that a scoring cannot read."""
+    its: dict[str, Any] = {"competition_id": CompetitionId(0), "of": competition_id}
+    if row.how == POSTPONED:
+        return RecordResult(**its, result=None, winner_id=None, started_at=_date(row.on, zone))
+    separator = ":" if all(scores_duels(one) for _, one in scorings) else "|"
+    result, winner = _result(row, separator), None
+    participants = competition.participants
+    for how in _OF_WINNERS.values():
+        if row.how in how:
+            winner = participants[how.index(row.how)]
+    if winner is None:
+        winner = winner_by_score(participants, result)
+    said = RecordResult(**its, result=result, winner_id=winner)
+    _refuse_unread(_Supposed(competition, result, winner), scorings)
+    return said
+
+
+def doubt(competition: CompetitionState, said: RecordResult, now: datetime) -> str | None:
+    """What a result should be asked about before it is recorded; None: nothing."""
+    if said.result is None:
+        return None
+    winner = winner_by_score(competition.participants, said.result, even_with_word=True)
+    if said.winner_id is not None and winner not in (None, said.winner_id):
+        return "The winner has the lower score. Is that right?"
+    if competition.date is not None and competition.date > now:
+        return "This match is still to come. Has it been played?"
+    return None
+
+
+def changes(competition: CompetitionState, said: RecordResult) -> bool:
+    """Whether the match differs from what is said of it."""
+    is_moved = said.started_at is not UNSET and said.started_at != competition.date
+    return is_moved or (said.result, said.winner_id) != (competition.result, competition.winner_id)
+
+
+class _Supposed(Struct, frozen=True):
+    """The match with a result."""
+
+    of: CompetitionState
+    result: str | None
+    winner_id: int | None
+
+    @property
+    def group_id(self) -> int:
+        return self.of.group_id
+
+    @property
+    def participants(self) -> tuple[int, ...]:
+        return self.of.participants
+
+    @property
+    def scale(self) -> str:
+        return self.of.scale
+
+
+def _result(row: MatchRow, separator: str) -> str | None:
+    """The result as text. Raises Unacceptable."""
+    if row.how == LOST_BY_BOTH:
+        return "-:-"
+    if not row.home and not row.away:
+        if row.how in WALKOVERS:
+            return ("+:-", "-:+")[WALKOVERS.index(row.how)]
+        if row.how in (PLAYED, ABANDONED):
+            return row.how or None
+    if not row.home or not row.away:
+        raise unacceptable([Fault("result", "both need a score")])
+    word = row.how.partition("-")[0] if row.how in (*WALKOVERS, *PENALTIES) else row.how.removeprefix(WORD)
+    return f"{row.home}{separator}{row.away} {word}".strip()
+
+
+def _refuse_unread(supposed: Any, scorings: Iterable[tuple[RankingState, Scoring]]) -> None:
+    for ranking, scoring in scorings:
+        try:
+            wanted(scoring, supposed, ranking)
+        except Undecided:
+            continue
+        except NotRead as error:
+            raise Unacceptable(str(error), [Fault("result", str(error))]) from None
+
+
+def _date(text: str, zone: tzinfo) -> datetime | None:
+    """The date that a browser's field has; None: it is empty. Raises Unacceptable."""
+    if not text:
+        return None
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=zone).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise unacceptable([Fault("on", "must be a day and a time, such as 2026-05-09 15:00")]) from None

@@ -1,0 +1,272 @@
+"""The match-day sheet of the console, as a browser without scripts sees and uses it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import asyncpg
+import pytest
+
+from api.access.auth import Scope
+from engine.database.pool import Database
+from projections.answers.rounds import Round, current
+from tests.api.scored import League
+from tests.api.visitor import Visitor, form_of, visiting
+from tests.api.web.test_console import at, words
+from tests.projections.verified import verified
+from tests.service import Season, Service, listed, make_token
+
+NOW: Final = datetime(2026, 5, 9, 18, tzinfo=UTC)
+
+
+async def fixtures(league: League, *pairs: tuple[int, int], **fields: object) -> list[int]:
+    return [await league.play(a, b, "", **{"round": 1} | fields) for a, b in pairs]
+
+
+async def blocks(owner: asyncpg.Connection) -> int:
+    return int(await owner.fetchval("SELECT count(*) FROM block"))
+
+
+async def match_of(league: League, match: int) -> dict[str, Any]:
+    return dict((await league.client.get(f"competitions/{match}.json")).json["competition"])
+
+
+async def winner_of(league: League, match: int) -> int | None:
+    found = [one["competitor_id"] for one in (await match_of(league, match))["participants"] if one["winner"]]
+    return found[0] if found else None
+
+
+async def test_a_round_is_saved_in_one_block_and_what_is_wrong_stays_in_its_row(
+    visitor: Visitor, season: Season, league: League, owner: asyncpg.Connection, database: Database
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    one, two, three = await fixtures(league, (a, b), (b, c), (c, a))
+    before, page = await blocks(owner), at(season, "/matchday?round=1")
+    typed = {
+        f"home[{one}]": "2",
+        f"away[{one}]": " 1 ",
+        f"home[{two}]": "0",
+        f"home[{three}]": "0",
+        f"away[{three}]": "0",
+    }
+    refused = await visitor.fill(page, typed)
+    said = words(refused.body.decode())
+    assert (refused.status, await blocks(owner)) == (422, before + 1)
+    assert "2 saved. 1 match needs another look." in said
+    assert "Both need a score" in said
+    assert await league.table() == {a: 4, c: 1, b: 0}
+    form, action = form_of(refused.body.decode())
+    assert (form[f"home[{one}]"], form[f"home[{two}]"], form[f"away[{two}]"]) == ("2", "0", "")
+    saved = await visitor.post(action, form | {f"away[{two}]": "3"})
+    assert (saved.status, await blocks(owner)) == (303, before + 2)
+    assert "Recorded" in words(await visitor.page(saved.headers["Location"])) or "Saved" in words(
+        await visitor.page(saved.headers["Location"])
+    )
+    assert await league.table() == {c: 4, a: 4, b: 0}
+    assert [await winner_of(league, match) for match in (one, two, three)] == [a, c, None]
+    assert not (await verified(database)).differences
+
+
+async def test_a_sheet_that_is_sent_twice_is_saved_once(
+    visitor: Visitor, season: Season, league: League, owner: asyncpg.Connection
+) -> None:
+    a, b, _ = league.ids
+    await league.score()
+    (match,) = await fixtures(league, (a, b))
+    form, action = form_of(await visitor.page(at(season, "/matchday?round=1")))
+    form |= {f"home[{match}]": "2", f"away[{match}]": "1"}
+    before = await blocks(owner)
+    answers = [await visitor.post(action, form) for _ in range(2)]
+    assert [answer.status for answer in answers] == [303, 303]
+    assert answers[0].headers["Location"] == answers[1].headers["Location"]
+    assert await blocks(owner) == before + 1
+    taken_back = await visitor.fill(action, {f"home[{match}]": "", f"away[{match}]": ""})
+    assert (taken_back.status, await league.table()) == (303, {a: 0, b: 0, league.ids[2]: 0})
+
+
+async def test_another_who_saved_the_match_meanwhile_is_named_and_not_overwritten(
+    service: Service, visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    one, two = await fixtures(league, (a, b), (b, c))
+    form, action = form_of(await visitor.page(at(season, "/matchday?round=1")))
+    other = await make_token(service.database, Scope.WRITE)
+    async with visiting(service, other) as somebody:
+        assert (await somebody.fill(action, {f"home[{one}]": "3", f"away[{one}]": "1"})).status == 303
+    form |= {f"home[{one}]": "2", f"away[{one}]": "1", f"home[{two}]": "1", f"away[{two}]": "1"}
+    asked = await visitor.post(action, form)
+    said = words(asked.body.decode())
+    assert asked.status == 422
+    assert "test has saved 3:1 meanwhile. Save again to replace it." in said
+    assert ((await match_of(league, one))["result"], (await match_of(league, two))["result"]) == ("3:1", "1:1")
+    again, action = form_of(asked.body.decode())
+    assert (await visitor.post(action, again)).status == 303
+    assert (await match_of(league, one))["result"] == "2:1"
+
+
+async def test_a_page_that_is_older_than_a_change_leaves_untouched_rows_alone(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    one, two = await fixtures(league, (a, b), (b, c))
+    form, action = form_of(await visitor.page(at(season, "/matchday?round=1")))
+    await league.correct(one, result="3:1")
+    assert (await visitor.post(action, form | {f"home[{two}]": "1", f"away[{two}]": "1"})).status == 303
+    assert (await match_of(league, one))["result"] == "3:1"
+
+
+@pytest.mark.parametrize(
+    ("how", "home", "away", "result", "winner"),
+    [
+        ("wo-1", "", "", "+:-", 0),
+        ("wo-2", "0", "3", "0:3 wo", 1),
+        ("none", "", "", "-:-", None),
+        ("abandoned", "", "", "abandoned", None),
+        ("abandoned", "1", "0", "1:0 abandoned", None),
+        ("aet", "2", "1", "2:1 aet", 0),
+        ("pen-2", "2", "2", "2:2 pen", 1),
+        ("word:ot", "2", "3", "2:3 ot", None),
+    ],
+)
+async def test_how_a_match_ended_is_a_choice_of_its_row(
+    visitor: Visitor,
+    season: Season,
+    league: League,
+    how: str,
+    home: str,
+    away: str,
+    result: str,
+    winner: int | None,
+) -> None:
+    await league.score(words={"ot": None})
+    (match,) = await fixtures(league, (league.ids[0], league.ids[1]))
+    page = at(season, "/matchday?round=1")
+    typed = {f"how[{match}]": how, f"home[{match}]": home, f"away[{match}]": away}
+    assert (await visitor.fill(page, typed)).status == 303
+    assert (await match_of(league, match))["result"] == result
+    assert await winner_of(league, match) == (None if winner is None else league.ids[winner])
+    form, _ = form_of(await visitor.page(page))
+    assert {name: form[name] for name in typed} == typed
+    points = await league.table()
+    assert points[league.ids[0]] == (3 if winner == 0 else 0)
+
+
+async def test_a_postponed_match_stays_without_a_result_and_gets_another_date_or_none(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    await season.client.put("presentation.json", {"zone": "Europe/Madrid"})
+    one, two = await fixtures(league, (a, b), (b, c), started_at="2026-05-02 13:00:00")
+    typed = {f"how[{one}]": "postponed", f"how[{two}]": "postponed", f"on[{two}]": "2026-05-16T15:00"}
+    answers = [await visitor.fill(at(season, "/matchday?round=1"), typed) for _ in range(2)]
+    assert [answer.status for answer in answers] == [303, 303]
+    assert (await match_of(league, two))["started_at"] == "2026-05-16 13:00:00"
+    found = await match_of(league, one)
+    assert (found["result"], found["started_at"]) == (None, found["created_at"])
+    assert "No date" in words(await visitor.page(at(season, "/matchday?round=1")))
+
+
+async def test_a_result_of_a_match_to_come_and_a_winner_with_the_lower_score_are_asked_about(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    to_come = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d %H:%M:%S}"
+    (one,) = await fixtures(league, (a, b), started_at=to_come)
+    (two,) = await fixtures(league, (b, c))
+    typed = {f"home[{one}]": "2", f"away[{one}]": "1", f"home[{two}]": "0", f"away[{two}]": "3", f"how[{two}]": "wo-1"}
+    asked = await visitor.fill(at(season, "/matchday?round=1"), typed)
+    said = words(asked.body.decode())
+    assert asked.status == 422
+    assert "Has it been played?" in said
+    assert "The winner has the lower score." in said
+    assert [(await match_of(league, match))["result"] for match in (one, two)] == [None, None]
+    form, action = form_of(asked.body.decode())
+    assert (form[f"sure[{one}]"], form[f"home[{one}]"]) == ("on", "2")
+    assert (await visitor.post(action, form)).status == 303
+    assert [(await match_of(league, match))["result"] for match in (one, two)] == ["2:1", "0:3 wo"]
+    assert await winner_of(league, two) == b
+
+
+async def test_the_table_after_saving_is_on_the_page_and_looking_at_it_records_nothing(
+    visitor: Visitor, season: Season, league: League, owner: asyncpg.Connection
+) -> None:
+    a, b, _ = league.ids
+    await league.score()
+    (match,) = await fixtures(league, (b, a))
+    before = await blocks(owner)
+    form, action = form_of(await visitor.page(at(season, "/matchday?round=1")))
+    shown = await visitor.post(action, form | {f"home[{match}]": "2", f"away[{match}]": "1", "look": "1"})
+    said = words(shown.body.decode())
+    assert (shown.status, await blocks(owner)) == (200, before)
+    assert "League after saving" in said
+    assert "3 (+3)" in said
+    kept, _ = form_of(shown.body.decode())
+    assert kept[f"home[{match}]"] == "2"
+
+
+async def test_a_result_that_no_scoring_reads_is_marked_with_the_forms_that_count(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    await league.score()
+    (match,) = await fixtures(league, (league.ids[0], league.ids[1]))
+    refused = await visitor.fill(at(season, "/matchday?round=1"), {f"home[{match}]": "two", f"away[{match}]": "1"})
+    assert refused.status == 422
+    assert "Forms that count: a score of two numbers" in words(refused.body.decode())
+
+
+async def test_results_refused_by_what_rankings_are_leave_the_others_saved(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    played = await league.play(a, b, "1:0", round=1)
+    await league.client.put(f"{league.path}/close.json")
+    (fixture,) = await fixtures(league, (b, c))
+    typed = {f"home[{played}]": "0", f"home[{fixture}]": "2", f"away[{fixture}]": "2"}
+    refused = await visitor.fill(at(season, "/matchday?round=1"), typed)
+    assert "gave points in closed rankings" in words(refused.body.decode())
+    assert [(await match_of(league, one))["result"] for one in (played, fixture)] == ["1:0", "2:2"]
+
+
+async def test_matches_without_a_round_are_those_of_a_day_and_of_one_group_if_asked(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    await season.client.put("presentation.json", {"zone": "Asia/Tokyo"})
+    late = await league.play(a, b, "", started_at="2026-05-02 16:00:00")
+    early = await league.play(b, c, "", started_at="2026-05-02 14:00:00", group_id=2)
+    form, _ = form_of(await visitor.page(at(season, "/matchday?round=2026-05-03")))
+    assert [name for name in form if name.startswith("home")] == [f"home[{late}]"]
+    assert f"home[{early}]" in form_of(await visitor.page(at(season, "/matchday?group=2")))[0]
+    assert (await visitor.get(at(season, "/matchday?group=2&round=2026-05-03"))).status == 404
+    field = await season.client.post(
+        "competitions.json", {"group_id": 1, "participants": listed([a, b, c]), "started_at": "2026-05-02 16:00:00"}
+    )
+    page = await visitor.page(at(season, "/matchday?round=2026-05-03"))
+    assert f"/competitions/{field.json['competition']['id']}/record" in page
+
+
+@pytest.mark.parametrize(
+    ("rounds", "number"),
+    [
+        ([], None),
+        ([(-7, 0), (0, 2), (7, 3)], 2),
+        ([(-7, 0), (0, 0), (7, 3)], 3),
+        ([(-7, 1), (0, 0), (7, 0)], 2),
+        ([(-7, 0), (-1, 0)], 2),
+        ([(7, 3), (14, 3)], 1),
+        ([(None, 0), (None, 2), (None, 2)], 2),
+        ([(None, 0), (None, 0)], 2),
+        ([(-7, 0), (None, 2)], 2),
+    ],
+)
+def test_the_round_that_is_played_now_is_shown_first(rounds: list[tuple[int | None, int]], number: int | None) -> None:
+    found = current(
+        [
+            Round(number=n, begins=None if days is None else NOW + timedelta(days=days), matches=3, left=left)
+            for n, (days, left) in enumerate(rounds, start=1)
+        ],
+        NOW,
+    )
+    assert (None if found is None else found.number) == number
