@@ -88,7 +88,9 @@ def sheet_page(
             element(
                 "div",
                 *_matches(venue, names, rows),
-                element("p", venue.sport(f"{number_text(found.more)} more {{matches}} of this round are not on this page."))
+                element(
+                    "p", venue.sport(f"{number_text(found.more)} more {{matches}} of this round are not on this page.")
+                )
                 if found.more
                 else None,
                 element(
@@ -170,7 +172,7 @@ def _matches(venue: Venue, names: NamesById, rows: Items[SheetRow]) -> Iterator[
     last = None
     for one in rows:
         if len(groups) > 1 and one.match.group_id != last:
-            yield element("h2", f"Group {one.match.group_id}")
+            yield element("h2", f"Division {one.match.group_id}")
         last = one.match.group_id
         yield _match(venue, names, one)
 

@@ -52,7 +52,7 @@ async def test_a_round_is_saved_in_one_block_and_what_is_wrong_stays_in_its_row(
     refused = await visitor.fill(page, typed)
     said = words(refused.body.decode())
     assert (refused.status, await blocks(owner)) == (422, before + 1)
-    assert "2 saved. 1 match needs another look." in said
+    assert "2 saved. 1 competition needs another look." in said
     assert "Both need a score" in said
     assert await league.table() == {a: 4, c: 1, b: 0}
     form, action = form_of(refused.body.decode())
