@@ -128,6 +128,7 @@ PLACES: dict[str, Callable[[Season, int], tuple[str, Form]]] = {
     "PUT reopening the ranking": lambda _, it: (f"rankings/{it}/reopen.json", {}),
     "PUT the competitor": lambda _, it: (f"competitors/{it}.json", {"name": "Mine now"}),
     "PUT the competition": lambda _, it: (f"competitions/{it}.json", {"location": "Here"}),
+    "PUT the result of the competition": lambda _, it: ("results.json", {"competition": it, "result": "2:1"}),
     "POST into a new ranking": lambda s, it: (
         "rankings.json",
         {"name": "Cup", "main_unity_name": "points", "participants": f"{s.ids[0]},{it}"},

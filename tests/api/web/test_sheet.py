@@ -182,8 +182,11 @@ async def test_a_result_of_a_match_to_come_and_a_winner_with_the_lower_score_are
     assert "The winner has the lower score." in said
     assert [(await match_of(league, match))["result"] for match in (one, two)] == [None, None]
     form, action = form_of(asked.body.decode())
-    assert (form[f"sure[{one}]"], form[f"home[{one}]"]) == ("on", "2")
-    assert (await visitor.post(action, form)).status == 303
+    assert form[f"home[{one}]"] == "2"
+    assert f'name="sure[{one}]"' in asked.body.decode()
+    sure = {f"sure[{one}]": "on", f"sure[{two}]": "on"}
+    assert (await visitor.post(action, form)).status == 422
+    assert (await visitor.post(action, form | sure)).status == 303
     assert [(await match_of(league, match))["result"] for match in (one, two)] == ["2:1", "0:3 wo"]
     assert await winner_of(league, two) == b
 
