@@ -1,4 +1,4 @@
-// The documentation: every command gets a button that copies it.
+// The documentation: every command gets a button that copies it, and the operations a box that searches them.
 
 const SHOWN_MS = 2000;
 const said = document.getElementById("said");
@@ -31,4 +31,34 @@ async function isCopied(text) {
     getSelection().selectAllChildren(text);
     return document.execCommand("copy");
   }
+}
+
+const heading = document.getElementById("operations");
+if (heading) {
+  const operations = [...document.querySelectorAll(".operation")].map((shown) => [shown, wordsOf(shown)]);
+  const search = document.createElement("input");
+  search.type = "search";
+  search.className = "search";
+  search.placeholder = "Search: a path, a field, a word";
+  search.setAttribute("aria-label", "Search the operations");
+  search.addEventListener("input", () => find(search.value.toLowerCase().split(/\s+/), operations));
+  heading.after(search);
+}
+
+/** What an operation is called and takes. */
+function wordsOf(operation) {
+  const said = operation.querySelectorAll("summary > *, dt, dd");
+  return [...said].map((one) => one.textContent.toLowerCase()).join(" ");
+}
+
+/** Shows only the operations that have all the words. */
+function find(words, operations) {
+  for (const [shown, text] of operations) {
+    shown.hidden = !words.every((word) => text.includes(word));
+  }
+  const found = operations.filter(([shown]) => !shown.hidden);
+  for (const section of document.querySelectorAll("section:has(> .operation)")) {
+    section.hidden = !section.querySelector(".operation:not([hidden])");
+  }
+  said.textContent = `${found.length} of ${operations.length} operations`;
 }

@@ -131,3 +131,15 @@ async def test_axe_finds_nothing_in_the_documentation(read: Read, scheme: str) -
         await page.evaluate(AXE.read_text(encoding="utf-8"))
         found = await page.evaluate(VIOLATIONS)
         assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == [], path
+
+
+async def test_the_operations_can_be_searched(read: Read) -> None:
+    page = await read()
+    search, shown = page.get_by_label("Search the operations"), page.locator(".operation:visible")
+    every = await shown.count()
+    await search.fill("PUT add.json reason")
+    await expect(shown).to_have_count(1)
+    await expect(page.locator("section:visible > h3")).to_have_text(["Points"])
+    await expect(page.get_by_role("status")).to_have_text(f"1 of {every} operations")
+    await search.fill("")
+    await expect(shown).to_have_count(every)
