@@ -28,7 +28,8 @@ class _Reader:
         self._answered: set[tuple[_Life, int]] = set()
         self._taken: dict[_Life, tuple[int, ...]] = {}
         self._recorded: set[tuple[_Life, int]] = set()
-        self._noted: set[tuple[_Life, str]] = set()
+        self._refusals: dict[tuple[_Life, str], int] = {}
+        """The number of the refusal of each key, as a process noted it."""
         self._reads: dict[_Life, int] = {}
         """What had been acknowledged when a process was asked for a list."""
         self._acknowledged = 0
@@ -63,7 +64,8 @@ class _Reader:
             case Did.COMMITTED:
                 yield from self._committed(life, line)
             case Did.NOTED:
-                self._noted.add((life, line.request))
+                if not line.sequence:
+                    self._refusals[life, line.request] = line.refusals
                 if line.sequence and (line.request, line.sequence) not in self._events:
                     yield "the log has the event that used the key"
                 if not line.sequence and line.refusals > max(
@@ -129,10 +131,11 @@ class _Reader:
                 if line.said is Said.OK and (life, line.sequence) not in self._recorded:
                     yield "what is acknowledged was committed"
             case Said.REFUSED:
-                if is_held and self._trace.lost is None:
-                    yield "what is refused is never recorded"
-                if asked.keyed and (life, asked.request) not in self._noted:
+                refusal = self._refusals.get((life, asked.request)) if asked.keyed else None
+                if asked.keyed and refusal is None:
                     yield "a key is refused when that was noted"
+                elif is_held and self._trace.lost is None and not self._is_sent_again(asked, refusal):
+                    yield "what is refused is never recorded, unless it is sent again"
             case Said.UNAVAILABLE:
                 if (
                     is_held
@@ -141,6 +144,14 @@ class _Reader:
                     yield "what is answered with 503 is not recorded by that"
             case Said.UNKNOWN:
                 pass
+
+    def _is_sent_again(self, asked: Line, refusal: int | None) -> bool:
+        """Whether a process that knew of the refusal was asked for the same: only that may be recorded. The client may
+        not have heard of the refusal, or have sent the key to two processes."""
+        return refusal is not None and any(
+            line.did is Did.ASKED and line.request == asked.request and line.refusals >= refusal
+            for line in self._trace.lines
+        )
 
     def _shown(self, life: _Life, line: Line) -> Iterator[str]:
         yield from self._no_head(line)

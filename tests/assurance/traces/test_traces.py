@@ -77,6 +77,32 @@ TOGETHER = _trace(
 )
 """While the ranking is closed, process 0 refuses two keys together, and dies before it notes that. Process 1 has taken
 one of them before; it hears of the refusal (None), and refuses this key again later."""
+RESENT = _trace(
+    Log(
+        1,
+        (Entry("close", 2, 2), Entry("reopen", 3, 3), Entry("a", 4, 4)),
+        {1: "1", 2: "2", 3: "3", 4: "4"},
+        {"a": 1},
+    ),
+    (0, Did.STARTED, {}),
+    (0, Did.ASKED, {"case": 0, "request": "close", "kind": Kind.CLOSE, "keyed": True}),
+    (0, Did.JUDGED, {"taken": (0,), "sequence": 1, "digest": "1"}),
+    (0, Did.COMMITTED, {"answers": (2,), "sequence": 2, "digest": "2"}),
+    (0, Did.ANSWERED, {"case": 0, "sequence": 2}),
+    (0, Did.ASKED, {"case": 1, "request": "a", "keyed": True}),
+    (0, Did.JUDGED, {"refused": (1,), "sequence": 2, "digest": "2"}),
+    (0, Did.NOTED, {"request": "a", "refusals": 1}),
+    (0, Did.ANSWERED, {"case": 1, "said": Said.REFUSED}),
+    (0, Did.ASKED, {"case": 2, "request": "reopen", "kind": Kind.REOPEN, "keyed": True, "refusals": 1}),
+    (0, Did.JUDGED, {"taken": (2,), "sequence": 2, "digest": "2", "refusals": 1}),
+    (0, Did.COMMITTED, {"answers": (3,), "sequence": 3, "digest": "3"}),
+    (0, Did.ANSWERED, {"case": 2, "sequence": 3}),
+    (0, Did.ASKED, {"case": 3, "request": "a", "keyed": True, "refusals": 1}),
+    (0, Did.JUDGED, {"taken": (3,), "sequence": 3, "digest": "3", "refusals": 1}),
+    (0, Did.COMMITTED, {"answers": (4,), "sequence": 4, "digest": "4"}),
+    (0, Did.ANSWERED, {"case": 3, "sequence": 4}),
+)
+"""A client does not hear that its request is refused, and sends it again when the ranking has been reopened."""
 UNSAVED = _trace(
     Log(1, (Entry("+1", 2, 2), Entry("+2", 3, 3)), {1: "1", 2: "2", 3: "3"}, {}),
     (0, Did.STARTED, {}),
@@ -193,6 +219,15 @@ def test_keys_that_a_process_refused_together_before_it_died_are_all_refused() -
     assert "answers=(None,)" in misfit(replace(TOGETHER, lines=alive))
 
 
+def test_what_was_refused_is_recorded_only_when_it_is_sent_again_knowing_of_the_refusal() -> None:
+    assert misfit(RESENT) == untruth(RESENT) == ""
+    sent_before = tuple([replace(line, refusals=0) if line.at > 12 else line for line in RESENT.lines])
+    assert misfit(replace(RESENT, lines=sent_before)) != ""
+    assert "what is refused" in untruth(replace(RESENT, lines=sent_before))
+    unkeyed = tuple([replace(line, keyed=False) if line.request == "a" else line for line in RESENT.lines])
+    assert "what is refused" in untruth(replace(RESENT, lines=unkeyed))
+
+
 @pytest.mark.parametrize("fault", [Fault.RESTORED, pytest.param(Fault.LAGGED, marks=pytest.mark.long)])
 async def test_the_model_accepts_what_processes_with_a_replaced_log_did_and_refuses_an_untrue_line(
     trial: Callable[[float], Trial], fault: Fault
@@ -266,6 +301,7 @@ def test_one_of_the_faults_at_most_loses_something() -> None:
             },
             id="lacking",
         ),
+        pytest.param(RESENT, {0: A_START, 7: (TWICE,)}, id="resent"),
         pytest.param(UNSHOWN, {0: A_START, 1: A_START, 2: (DROPPED,), 3: (TWICE,)}, id="unshown"),
         pytest.param(
             REPLACED,
