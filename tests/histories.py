@@ -768,17 +768,26 @@ def _forgotten(event: Event) -> Event:
 
 def decided(board: Board, command: Command, history: list[Event]) -> tuple[Event, ...]:
     """What the desk makes of a command: it reads results, and what scorings have given, where judging lacks them."""
-    run = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=2)]
+    run = recorded_after_opening(history)
     try:
         return _decided_with(board, command, run, {})
     except LacksResults as lack:
-        results = {ranking_id: Results(board.rankings[ranking_id].unities) for ranking_id in lack.ranking_ids}
-        for ranking_id, its in results.items():
-            for recorded in run:
-                note_given(its, ranking_id, recorded)
-                counting = [line.delta for line in rule_of(board, ranking_id).of(recorded) if line.is_result]
-                its.leave_out(recorded.sequence, counting.__contains__)
-        return _decided_with(board, command, run, results)
+        return _decided_with(board, command, run, results_of(board, run, lack.ranking_ids))
+
+
+def recorded_after_opening(history: list[Event]) -> list[Recorded]:
+    return [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=2)]
+
+
+def results_of(board: Board, run: list[Recorded], ranking_ids: Iterable[RankingId]) -> dict[RankingId, Results]:
+    """The results of these rankings, as they are read from the log that the board is the fold of."""
+    results = {ranking_id: Results(board.rankings[ranking_id].unities) for ranking_id in ranking_ids}
+    for ranking_id, its in results.items():
+        for recorded in run:
+            note_given(its, ranking_id, recorded)
+            counting = [line.delta for line in rule_of(board, ranking_id).of(recorded) if line.is_result]
+            its.leave_out(recorded.sequence, counting.__contains__)
+    return results
 
 
 def _decided_with(
@@ -812,6 +821,14 @@ def result_histories() -> st.SearchStrategy[list[Event]]:
     made = _add_unity_of_results, _create_ranking_of_results, _add_competition, _change_competition
     lists = _change_participants, _add_points_to_rankings, _declare_classification
     return histories(asked=st.sampled_from([*[_add_points] * 6, *[_reverse_points] * 3, *made, *others, *lists]))
+
+
+def scored_histories() -> st.SearchStrategy[list[Event]]:
+    """Histories in which scorings give points for results, best and last ones among them, and little else happens."""
+    results = _add_competition, _change_competition, _change_competition, _record_result
+    others = _void_competition, _unvoid_competition, _strike_competitors, _unstrike_competitors, _reverse_points
+    more = _change_participants, _close_ranking, _reopen_ranking, _add_unity_of_results, _add_points
+    return histories(asked=st.sampled_from([*results * 4, *[_declare_scoring] * 4, *others, *more]))
 
 
 def dated_histories() -> st.SearchStrategy[list[Event]]:

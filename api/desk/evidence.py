@@ -37,9 +37,10 @@ from engine.domain.commands import (
 )
 from engine.domain.counting import Known
 from engine.domain.errors import Refusal, Unacceptable
-from engine.domain.events import Event
+from engine.domain.events import Event, Recorded
 from engine.domain.judging import decide, recording
-from engine.domain.rescoring import may_rescore
+from engine.domain.rescoring import Rescoring, may_rescore
+from engine.domain.steps import finished
 from engine.domain.terms import Sequence
 from projections.board.publication import NextRevealSearch
 from projections.live.caused import read_caused, update_of_caused
@@ -52,9 +53,9 @@ from projections.live.due import (
     update_of_redated,
     update_of_reopened,
 )
-from projections.live.kept import Kept
+from projections.live.kept import Kept, Update, unfollowed
 from projections.live.pool import LivePool
-from projections.live.scored import read_rescored, update_of_rescored
+from projections.live.scored import read_rescoring
 from projections.live.tournament import LiveTournament
 
 LookUp = Callable[[LivePool], Awaitable[None]]
@@ -273,6 +274,7 @@ class ScoredAgain(Evidence):
         self.command = command
         self.alone = isinstance(command, ChangeCompetition) and command.participants is not UNSET  # it is exact
         self._are_many = isinstance(command, RecordResults)
+        self._keys = {one.key for one in command.items if one.key} if isinstance(command, RecordResults) else set[str]()
         if self._are_many:
             self.alone = self.exact = True  # keys and other requests must not change what any of them means
         self._dated: PointsAtAnotherDate | None = None
@@ -280,9 +282,8 @@ class ScoredAgain(Evidence):
             isinstance(command, ChangeCompetition) and command.started_at is not UNSET
         ):
             self._dated = PointsAtAnotherDate(live, command)
-        self._refusal: Refusal | None = None
         self._by: datetime | None = None  # what is due by then has expired
-        self._events = live.keep(Kept(partial(update_of_rescored, getattr(command, "competition_id", None))))
+        self._rescoring = live.keep(Kept(self._update))
 
     @property
     def _may_rescore(self) -> bool:
@@ -292,23 +293,44 @@ class ScoredAgain(Evidence):
     def is_current(self) -> bool:
         if self._dated is not None and not self._dated.is_current:
             return False
-        return not self._may_rescore or (self._events.value is not None and self._by == self._live.expired_by)
+        is_read = self._rescoring.value is not None and self._by == self._live.expired_by
+        return is_read or not self._may_rescore or self._is_refused
 
     async def look_up(self, live_pool: LivePool) -> None:
         if self._dated is not None and not self._dated.is_current:
             await self._dated.look_up(live_pool)
             self.exact = True
         if self._may_rescore:
+            await live_pool.make_current(self._live)
             if self._by != self._live.expired_by:
-                self._events.clear()
+                self._rescoring.clear()
             self._by = self._live.expired_by
-            await self._events.look_up(partial(self._read, live_pool))
+            with suppress(Refusal):  # by a state that may change yet; see `is_current`
+                await self._rescoring.look_up(partial(self._read, live_pool))
             self.exact = True
 
     def _decided(self) -> tuple[Event, ...]:
         """The events of the command alone. Raises a Refusal."""
         live = self._live
         return decide(live.board, self.command, Known(results=live.results, now=live.expired_by))
+
+    @property
+    def _is_refused(self) -> bool:
+        """Whether the command is refused, whatever results give."""
+        try:
+            self._decided()
+        except Refusal:
+            return True
+        return False
+
+    async def _read(self, live_pool: LivePool) -> Rescoring:
+        return await read_rescoring(live_pool, self._live, self._decided())
+
+    def _update(self, recorded: Recorded) -> Update[Rescoring]:
+        """How an event updates it. What a key in the command means is decided again."""
+        if getattr(recorded.event, "key", None) in self._keys:
+            return unfollowed
+        return lambda rescoring: rescoring.take(recorded)
 
     def _refuse_moved(self) -> None:
         """Raises Unacceptable if points expire and an existing competition gets another date, rather than the same
@@ -322,29 +344,16 @@ class ScoredAgain(Evidence):
             ):
                 raise Unacceptable(_MOVED)
 
-    async def _read(self, live_pool: LivePool) -> tuple[Event, ...]:
-        live, self._refusal = self._live, None
-        await live_pool.make_current(live)
-        try:
-            decided = self._decided()
-            self._refuse_moved()
-            return await read_rescored(live_pool, live, decided)
-        except Refusal as refusal:
-            self._refusal = refusal  # of a state that may change yet
-            return ()
-
     def decide(self) -> tuple[Event, ...]:
         events = self._decided() if self._dated is None else self._dated.decide()
-        if self._are_many:
+        if self._are_many or self._may_rescore:
             self._refuse_moved()
-        if not self._may_rescore or self._events.value is None:
+        if not self._may_rescore or self._rescoring.value is None:
             return events
-        if self._refusal is not None:
-            raise self._refusal
-        return *events, *self._events.value
+        return *events, *finished(self._rescoring.value.events(self._live.results))
 
     def close(self) -> None:
-        self._live.let_go(self._events)
+        self._live.let_go(self._rescoring)
         if self._dated is not None:
             self._dated.close()
 

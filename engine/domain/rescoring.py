@@ -31,6 +31,7 @@ from engine.domain.events import (
     Delta,
     Event,
     ParticipantsChanged,
+    Points,
     PointsReversed,
     PointsScored,
     RankingModified,
@@ -229,64 +230,100 @@ def may_rescore(state: State, command: Command) -> bool:
 def rescored(
     state: State, decided: Items[Event], given: GivenLines, known: KnownResults, now: datetime | None
 ) -> Steps[tuple[Event, ...]]:
-    """What scorings give and take back after the events of a command that `may_rescore`; `given`: before them, for
-    their competitions or in their ranking. Raises Conflict if a competition gave points in a closed ranking that would
-    change, Unacceptable beyond SCORED_LINES_MAX lines of competitions or RESCORED_LINES_MAX of a ranking, and
-    LacksResults."""
-    match decided[0]:
-        case ScoringDeclared() | ParticipantsChanged() | RankingModified() | RankingReopened():
-            return (yield from _of_ranking(state, decided[0], given, known, now))
-        case _:
-            changed = [event for event in decided if isinstance(event, CompetitionChanged)]
-            return (yield from _of_competitions(state, changed, given, known, now))
+    """As `Rescoring.events`."""
+    return (yield from Rescoring(state, decided, given, now).events(known))
 
 
-def _of_competitions(
-    state: State, changed: Items[CompetitionChanged], given: GivenLines, known: KnownResults, now: datetime | None
-) -> Steps[tuple[Event, ...]]:
-    scores = list[_Scores]()
-    for event in changed:
-        scores += _of_competition(state, event, given, now)
-        yield
-    _refuse_beyond(SCORED_LINES_MAX, scores)
-    totals = yield from _totals([one for one in scores if one.before is not None], known, now)
-    return tuple([event for one in scores for event in one.events(None if one.before is None else totals)])
+class Rescoring:
+    """What scorings give and take back after the events of a command that `may_rescore`, which are not recorded yet.
+    `given`: before them, for their competitions or in their ranking. `now`: what was due by then has expired; None:
+    nothing expires.
 
+    Takes what is recorded meanwhile, so that a stream of results does not make all be scored again for each of them."""
 
-def _of_competition(
-    state: State, event: CompetitionChanged, given: GivenLines, now: datetime | None
-) -> list["_Scores"]:
-    competition_id, scores, closed = event.competition_id, list[_Scores](), list[str]()
-    competition = _corrected(state.competitions[competition_id], event)
-    _refuse_long(state, [competition.participants])
-    for ranking_id, ranking in state.rankings.items():
-        before = given.of(ranking_id, competition_id)
-        if ranking.scorings or before is not None:
-            its = _Scores(rule_of(state, ranking_id), ranking, competition_id, competition, before, now)
-            if ranking.closed_at is None:
-                scores.append(its)
-            elif before is not None and before.lines and its.size:
-                closed.append(str(ranking_id))
-    if closed:
-        raise Conflict(
-            f"Competition {competition_id} gave points in closed rankings; reopen them first: {', '.join(closed)}."
-        )
-    return scores
+    def __init__(self, state: State, decided: Items[Event], given: GivenLines, now: datetime | None) -> None:
+        self._state, self._given, self._now = state, given, now
+        self._ranking = decided[0] if isinstance(decided[0], _OfRanking) else None
+        self._changed = {one.competition_id: one for one in decided if isinstance(one, CompetitionChanged)}
+        self._scores: dict[CompetitionId, _Scores] = {}  # of a ranking
+        self._stale: set[CompetitionId] | None = None  # to be scored again; None: all
+        self._events: tuple[Event, ...] | None = None
 
+    def take(self, recorded: Recorded) -> bool:
+        """Takes an event that was recorded and folded into the state. Returns False if that does not suffice."""
+        event, competition_id = recorded.event, getattr(recorded.event, "competition_id", None)
+        if isinstance(event, Points) and (event.results or event.totals):
+            self._events = None
+        if isinstance(event, Points) and not event.structural and not event.scores:
+            return True
+        if competition_id is None:
+            return not event.structural
+        if self._ranking is None:
+            return competition_id not in self._changed
+        self._given.take(recorded)
+        self._events = None
+        if self._stale is not None:
+            self._stale.add(competition_id)
+        return True
 
-def _of_ranking(
-    state: State, event: _OfRanking, given: GivenLines, known: KnownResults, now: datetime | None
-) -> Steps[tuple[Event, ...]]:
-    ranking, rule, scores = _changed(state, event), rule_of(state, event.ranking_id).reopening(), list[_Scores]()
-    for competition_id, competition in state.competitions.items():
-        before = given.of(event.ranking_id, competition_id)
-        its = _Scores(rule, ranking, competition_id, competition, before, now)
-        if its.size:
-            scores.append(its)
-        yield
-    _refuse_beyond(RESCORED_LINES_MAX, scores)
-    totals = yield from _totals(scores, known, now)
-    return tuple([event for one in scores for event in one.events(totals)])
+    def events(self, known: KnownResults) -> Steps[tuple[Event, ...]]:
+        """The events that say so. Raises Conflict if a competition gave points in a closed ranking that would change,
+        Unacceptable beyond SCORED_LINES_MAX lines of competitions or RESCORED_LINES_MAX of a ranking, and
+        LacksResults."""
+        if self._events is None:
+            if self._ranking is None:
+                self._events = yield from self._of_competitions(known)
+            else:
+                self._events = yield from self._of_ranking(self._ranking, known)
+        return self._events
+
+    def _of_competitions(self, known: KnownResults) -> Steps[tuple[Event, ...]]:
+        scores = list[_Scores]()
+        for event in self._changed.values():
+            scores += self._of_competition(event)
+            yield
+        _refuse_beyond(SCORED_LINES_MAX, scores)
+        totals = yield from _totals([one for one in scores if one.before is not None], known, self._now)
+        return tuple([event for one in scores for event in one.events(None if one.before is None else totals)])
+
+    def _of_competition(self, event: CompetitionChanged) -> list["_Scores"]:
+        state, competition_id, scores, closed = self._state, event.competition_id, list[_Scores](), list[str]()
+        competition = _corrected(state.competitions[competition_id], event)
+        _refuse_long(state, [competition.participants])
+        for ranking_id, ranking in state.rankings.items():
+            before = self._given.of(ranking_id, competition_id)
+            if ranking.scorings or before is not None:
+                its = _Scores(rule_of(state, ranking_id), ranking, competition_id, competition, before, self._now)
+                if ranking.closed_at is None:
+                    scores.append(its)
+                elif before is not None and before.lines and its.size:
+                    closed.append(str(ranking_id))
+        if closed:
+            raise Conflict(
+                f"Competition {competition_id} gave points in closed rankings; reopen them first: {', '.join(closed)}."
+            )
+        return scores
+
+    def _of_ranking(self, event: _OfRanking, known: KnownResults) -> Steps[tuple[Event, ...]]:
+        state, ranking, scores = self._state, _changed(self._state, event), self._scores
+        rule = rule_of(state, event.ranking_id).reopening()
+        stale = state.competitions if self._stale is None else self._stale
+        for competition_id in stale:
+            before = self._given.of(event.ranking_id, competition_id)
+            its = _Scores(rule, ranking, competition_id, state.competitions[competition_id], before, self._now)
+            if its.size:
+                scores[competition_id] = its
+            else:
+                scores.pop(competition_id, None)
+            yield
+        self._stale = set()
+        _refuse_beyond(RESCORED_LINES_MAX, scores.values())
+        totals = yield from _totals(list(scores.values()), known, self._now)
+        made = list[Event]()
+        for one in scores.values():
+            made += one.events(totals)
+            yield
+        return tuple(made)
 
 
 def _refuse_beyond(most: int, scores: Iterable["_Scores"]) -> None:
@@ -296,6 +333,7 @@ def _refuse_beyond(most: int, scores: Iterable["_Scores"]) -> None:
 
 def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None) -> Steps[TotalsOfResults]:
     """The totals of all results that change, after all these changes. Raises LacksResults."""
+    scores = [one for one in scores if one.of_results]
     named, back, rules = dict[TotalOf, RankingId](), GivenBack(), {one.rule.ranking_id: one.rule for one in scores}
     taken: dict[RankingId, dict[Sequence, set[LineName]]] = {ranking_id: {} for ranking_id in rules}
     for number, one in enumerate(scores):
@@ -309,7 +347,8 @@ def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None)
 
 class _Scores:
     """What a competition gives in a ranking, and gave `before` (None: nothing). `taken`: the lines that are taken back,
-    by the event that gave them. `size`: their number, with that of the new ones."""
+    by the event that gave them. `size`: their number, with that of the new ones. `of_results`: the unities that count
+    results."""
 
     def __init__(
         self,
@@ -321,7 +360,8 @@ class _Scores:
         now: datetime | None,
     ) -> None:
         self.rule, self.before = rule, before
-        self._competition_id, self._now, self._of_results = competition_id, now, ranking.of_results
+        self._competition_id, self._now, self.of_results = competition_id, now, ranking.of_results
+        self._events: tuple[Event, ...] | None = None
         lines, self._given = scored_lines(ranking, competition), {} if before is None else before.lines
         self._new = {
             one: amount
@@ -336,17 +376,22 @@ class _Scores:
 
     def results(self) -> Iterator[TotalOf]:
         """Those that change."""
-        return (one[::-1] for one in chain(self._new, *self.taken.values()) if one[1] in self._of_results)
+        return (one[::-1] for one in chain(self._new, *self.taken.values()) if one[1] in self.of_results)
 
     def new_results(self, sequence: Sequence) -> Iterator[tuple[TotalOf, ResultLine]]:
         """Those that count, given by the event `sequence`."""
         first = sequence if self.before is None else self.before.first
         for number, (one, result) in enumerate(self._new.items()):
-            if one[1] in self._of_results and self._counts(sequence, one):
+            if one[1] in self.of_results and self._counts(sequence, one):
                 yield one[::-1], ResultLine(sequence, first, number, result, self._since, self._competition_id)
 
-    def events(self, totals: TotalsOfResults | None) -> Iterator[Event]:
+    def events(self, totals: TotalsOfResults | None) -> tuple[Event, ...]:
         """`totals`: those afterwards; None: they follow from the results, because nothing was given before."""
+        if self._events is None or self.of_results:
+            self._events = tuple(self._made(totals))
+        return self._events
+
+    def _made(self, totals: TotalsOfResults | None) -> Iterator[Event]:
         for sequence, replaced in sorted(self.taken.items()):
             yield self._reversed(sequence, sorted(replaced), totals or {})
         if self._new:
@@ -358,9 +403,9 @@ class _Scores:
         return PointsReversed(
             ranking_id=self.rule.ranking_id,
             competition_id=self._competition_id,
-            deltas=tuple([Delta(*one, -self._given[one].amount) for one in counting if one[1] not in self._of_results]),
+            deltas=tuple([Delta(*one, -self._given[one].amount) for one in counting if one[1] not in self.of_results]),
             reverses=sequence,
-            totals=tuple([totals[one[::-1]] for one in counting if one[1] in self._of_results]),
+            totals=tuple([totals[one[::-1]] for one in counting if one[1] in self.of_results]),
             replaced=tuple(replaced),
             instead_of=None if sequence == self.before.first else self.before.first,
         )
@@ -370,7 +415,7 @@ class _Scores:
             return [
                 (*one, amount)
                 for one, amount in self._new.items()
-                if (one[1] in self._of_results, self._counts(_NOT_RECORDED, one)) == (results, counting)
+                if (one[1] in self.of_results, self._counts(_NOT_RECORDED, one)) == (results, counting)
             ]
 
         before, results, silent = self.before, lines(results=True, counting=True), lines(results=True, counting=False)

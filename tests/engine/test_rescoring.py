@@ -4,17 +4,21 @@ from datetime import UTC, datetime
 from typing import Final
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.domain import commands, events
 from engine.domain.awards import Award, Scoring
-from engine.domain.errors import Conflict, Unacceptable
+from engine.domain.errors import Conflict, Refusal, Unacceptable
 from engine.domain.events import CompetitionAdded, Delta, Event, PointsReversed, PointsScored, Recorded
 from engine.domain.judging import decide
-from engine.domain.rescoring import GivenLines, rescored
+from engine.domain.rescoring import GivenLines, Rescoring, rescored
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, Sequence
 from projections.board.board import Board, Revisions, fold
 from tests.bounds import Bounds
+from tests.histories import recorded_after_opening, results_of, scored_histories, unhurried
 
 ANNA, BEN = 1, 2
 LEAGUE, POINTS, GOALS = 30, 40, 41
@@ -132,3 +136,59 @@ def test_a_result_with_too_many_lines_is_refused_with_their_number(bounds: Bound
     bounds(SCORED_LINES_MAX=3)
     with pytest.raises(Unacceptable, match="4 lines of points; at most 3"):
         Played().add("2:1")
+
+
+def rescored_events(rescoring: Rescoring, run: list[Recorded]) -> list[str] | str:
+    """What scorings give and take back, in any order of competitions, or why it is refused. `run`: all that the state
+    is the fold of."""
+    board = rescoring._state
+    assert isinstance(board, Board)
+    try:
+        return sorted(map(repr, finished(rescoring.events(results_of(board, run, board.rankings)))))
+    except Refusal as refusal:
+        return str(refusal)
+
+
+@settings(unhurried, max_examples=25)
+@given(scored_histories(), st.data())
+def test_what_is_scored_again_follows_all_that_is_recorded_meanwhile_unless_it_says_otherwise(
+    history: list[Event], data: st.DataObject
+) -> None:
+    run = recorded_after_opening(history)
+    begun, board, given = data.draw(st.integers(0, len(run))), Board(), GivenLines()
+    for recorded in run[:begun]:
+        fold(board, Revisions(), recorded)
+        given.take(recorded)
+    assume(board.rankings)
+    ranking_id = data.draw(st.sampled_from([*board.rankings]))
+    about: list[Event] = [
+        events.ScoringDeclared(ranking_id=ranking_id, scorings=()),
+        events.ScoringDeclared(ranking_id=ranking_id, scorings=board.rankings[ranking_id].scorings),
+        events.ParticipantsChanged(ranking_id=ranking_id, removed=tuple(board.rankings[ranking_id].participants)),
+        events.RankingReopened(ranking_id=ranking_id),
+        *[events.CompetitionChanged(competition_id=one, result="7:5") for one in [*board.competitions][-1:]],
+    ]
+    decided = [data.draw(st.sampled_from(about))]
+    rescoring = Rescoring(board, decided, given, None)
+    rescored_events(rescoring, run[:begun])
+    for end, recorded in enumerate(run[begun:], begun + 1):
+        fold(board, Revisions(), recorded)
+        if not rescoring.take(recorded):
+            break
+        again = GivenLines()
+        for one in run[:end]:
+            again.take(one)
+        expected = rescored_events(Rescoring(board, decided, again, None), run[:end])
+        assert rescored_events(rescoring, run[:end]) == expected
+
+
+def test_what_is_scored_again_stays_when_others_get_results_and_is_dropped_with_its_own() -> None:
+    played = Played()
+    played.add("2:1")
+    scored = PointsScored(ranking_id=LEAGUE, competition_id=DUEL, deltas=())
+    recorded = Recorded(Sequence(9), BEGIN, OPERATOR, None, scored)
+    other = events.CompetitionChanged(competition_id=DUEL + 1, result="2:1")
+    for event, stays in ((other, True), (replace(other, competition_id=DUEL), False)):
+        assert Rescoring(played.board, [event], played.given, None).take(recorded) is stays
+    reopened = [events.RankingReopened(ranking_id=LEAGUE)]
+    assert Rescoring(played.board, reopened, played.given, None).take(recorded)

@@ -4,7 +4,7 @@ Each of these claims was once broken without any other test noticing.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,14 +21,18 @@ from engine.domain.commands import (
     AddPoints,
     AddUnity,
     ChangeCompetition,
+    ChangeParticipants,
     ChangeRankingInformation,
     CloseRanking,
     Command,
     DeclareScoring,
     ModifyRanking,
+    Previewed,
     RecordResult,
+    RecordResults,
     RegisterCompetitor,
     RegisterCompetitors,
+    ReopenRanking,
     UnvoidCompetition,
     VoidCompetition,
 )
@@ -69,6 +73,7 @@ from tests.desks import (
     waiting_for_locks,
 )
 from tests.poison import poison
+from tests.projections.verified import verified
 from tests.proxy import APPEND, HEADS, Fault, nowhere, proxy
 from tests.statements import sent
 from tests.tampering import tamper
@@ -525,6 +530,75 @@ async def test_a_result_corrected_before_the_first_scoring_is_declared_is_scored
         async with desk.live_pool.pinned(arena.tournament_id) as live:
             totals = live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals
             assert [totals.get(one) for one in arena.competitors] == [0, 3]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_a_whole_ranking_is_scored_again_while_results_arrive_without_a_pause(
+    dsn: str, bounds: Bounds, processes: int
+) -> None:
+    """At the same process, or at another one while this one is read from. Each result counts once."""
+    bounds(JUDGED_MAX=3)
+    async with desks_at(dsn, processes) as desks:
+        here, there = desks[0], desks[-1]
+        arena = await open_arena(here.database)
+        third = CompetitorId(await here.new_id())
+        await submit(here, arena.tournament_id, RegisterCompetitor(competitor_id=third, name="Cem"))
+        table = {"win": 3, "draw": 1, "loss": 0}
+        award = Award(unity_id=arena.unity_id, value="outcome", table=table, statuses={"absent": -1})
+
+        async def play(desk: Desk) -> None:
+            match = CompetitionId(await desk.new_id())
+            add = AddCompetition(competition_id=match, group_id=1, participants=arena.competitors, result="2:1")
+            await submit(desk, arena.tournament_id, add)
+
+        async def preview(change: Previewed) -> None:
+            async with here.live_pool.pinned(arena.tournament_id) as live:
+                assert len(await here.preview(live, change)) > 1
+
+        async def played_during(work: Coroutine[Any, Any, object]) -> int:
+            doing = asyncio.create_task(work)
+
+            async def play_on() -> int:
+                for played in range(500):
+                    if doing.done():
+                        return played
+                    await play(there)
+                    await read_total(here, arena)
+                raise AssertionError("it was never done")
+
+            played = await asyncio.gather(*[play_on() for _ in range(4)])
+            await doing
+            assert min(played) > 0
+            return sum(played)
+
+        await asyncio.gather(*[play(here) for _ in range(100)])
+
+        def round_of(result: str) -> RecordResults:
+            match = {"group_id": 1, "participants": arena.competitors, "result": result}
+            return RecordResults(
+                items=tuple([RecordResult(competition_id=one, key=str(one), **match) for one in keyed])  # type: ignore[arg-type]
+            )
+
+        keyed = [CompetitionId(one) for one in await here.new_ids(2)]
+        await submit(here, arena.tournament_id, round_of("0:0"))
+        matches, closed = 102, CloseRanking(ranking_id=arena.ranking_id)
+        for change in (
+            DeclareScoring(ranking_id=arena.ranking_id, scorings=(Scoring(awards=(award,)),)),
+            ChangeParticipants(ranking_id=arena.ranking_id, added=(third,)),
+            round_of("3:1"),
+            ReopenRanking(ranking_id=arena.ranking_id),
+        ):
+            if isinstance(change, ReopenRanking):
+                matches += await played_during(submit(here, arena.tournament_id, closed))
+            if not isinstance(change, RecordResults):
+                matches += await played_during(preview(change))
+            matches += await played_during(submit(here, arena.tournament_id, change))
+        for desk in desks:
+            async with desk.live_pool.pinned(arena.tournament_id) as live:
+                await desk.live_pool.make_current(live)
+                totals = live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals
+                assert [totals.get(one) for one in (*arena.competitors, third)] == [3 * matches, 0, -matches]
+        assert (await verified(here.database)).differences == []
 
 
 async def test_results_recorded_at_once_for_one_key_are_judged_one_after_the_other(

@@ -1,13 +1,10 @@
 """Results become points: what scorings give, and what corrections change, over HTTP."""
 
 import json
-from datetime import UTC, datetime
 
 from engine.database.pool import Database
-from engine.domain.events import PointsScored, Recorded
-from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence
+from engine.domain.events import PointsScored
 from engine.log import heads, registry, tails
-from projections.live.scored import update_of_rescored
 from tests.api.scored import OUTCOMES, League
 from tests.bounds import Bounds
 from tests.projections.verified import verified
@@ -228,14 +225,6 @@ async def test_where_points_expire_a_result_may_be_sent_with_the_date_that_the_c
         assert (await league.correct(match, result="2:1", **sent)).status == 200
         refused = await league.correct(match, result="1:1", started_at="2026-01-05 15:00:00")
         assert (refused.status, "separate request" in refused.json["message"]) == (422, True)
-
-
-def test_what_is_scored_again_for_one_competition_stays_when_others_get_results() -> None:
-    scored = PointsScored(ranking_id=RankingId(1), competition_id=CompetitionId(5), deltas=())
-    recorded = Recorded(Sequence(9), datetime(2026, 1, 4, tzinfo=UTC), OPERATOR, None, scored)
-    assert update_of_rescored(CompetitionId(4), recorded) is None
-    for competition_id in (CompetitionId(5), None):
-        assert update_of_rescored(competition_id, recorded) is not None
 
 
 async def test_a_result_with_too_many_steps_is_refused_before_the_first(league: League, bounds: Bounds) -> None:
