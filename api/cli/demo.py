@@ -1,12 +1,12 @@
-"""The Six Nations Championship of 2024: fifteen matches, and a final table that is known.
+"""The league that `tallybook demo` plays: six teams, home and away, of which the first matches are played.
 
-Four points for a win, two for a draw; one for scoring four tries or more, one for losing by seven or less. The final
-table was Ireland 20, France 15, England 14, Scotland 12, Italy 11, Wales 4.
+The fixtures are those of the circle method: one team stays, the others go round. The results are fixed, so the table is
+known; the days are the Thursdays around the one on which the demo first ran.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count
 from typing import Any, Final
@@ -14,86 +14,72 @@ from typing import Any, Final
 from msgspec import Struct
 
 from api.desk.desk import Desk
+from api.interface.kinds import create_ranking, kinds
 from engine.domain.commands import (
     AddCompetition,
-    AddPoints,
-    AddUnity,
+    AddCompetitions,
+    ChangeCompetition,
+    ChangePresentation,
     ChangePublication,
     Command,
-    CreateRanking,
-    DeclareClassification,
     RegisterCompetitor,
 )
-from engine.domain.events import Criterion, Delta
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
+from engine.domain.scoring import winner_by_score
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from projections.answers.view import View
 
-TOURNAMENT_NAME: Final = "Six Nations 2024"
-LIVE_TOURNAMENT_NAME: Final = "Six Nations 2024, live"
-LOSING_BONUS_MARGIN_MAX: Final = 7
-
+TOURNAMENT_NAME: Final = "Thursday League"
+LIVE_TOURNAMENT_NAME: Final = "Thursday League, live"
 TEAMS: Final = {
-    "England": "FFFFFF",
-    "France": "0055A4",
-    "Ireland": "169B62",
-    "Italy": "0066CC",
-    "Scotland": "003078",
-    "Wales": "D30731",
+    "Harbour": "0b6e99",
+    "Meadow": "3f8f3a",
+    "Mill Lane": "b8442f",
+    "Northgate": "5b3f8f",
+    "Old Bridge": "c08a1e",
+    "Station": "2f3b4a",
 }
+RESULTS: Final = (
+    *("3:1", "2:2", "0:1"),
+    *("1:0", "4:2", "1:1"),
+    *("2:3", "0:0", "5:1"),
+    *("2:0", "1:2", "3:3"),
+    *("0:2", "2:1", "1:4"),
+    *("2:2", "3:0", "1:2"),
+)
+"""Of the first matches, in the order of the fixtures."""
+_PITCHES: Final = ("Pitch 1", "Pitch 2", "Pitch 3")
+_KICK_OFF: Final = 19
+_WEEK: Final = timedelta(days=7)
+_THURSDAY: Final = 3
 
 
 class Match(Struct, frozen=True):
-    """One match. `four_tries`: the sides that scored four tries or more. `kick_off` is in UTC."""
+    """One match. `number`: among all, from 1; `round`: from 1."""
 
+    number: int
     round: int
-    kick_off: str
-    stadium: str
     home: str
     away: str
-    home_points: int
-    away_points: int
-    four_tries: tuple[str, ...] = ()
 
 
-MATCHES: Final = (
-    Match(1, "2024-02-02 20:00", "Marseille", "France", "Ireland", 17, 38, ("Ireland",)),
-    Match(1, "2024-02-03 14:15", "Rome", "Italy", "England", 24, 27),
-    Match(1, "2024-02-03 16:45", "Cardiff", "Wales", "Scotland", 26, 27, ("Wales",)),
-    Match(2, "2024-02-10 14:15", "Edinburgh", "Scotland", "France", 16, 20),
-    Match(2, "2024-02-10 16:45", "London", "England", "Wales", 16, 14),
-    Match(2, "2024-02-11 15:00", "Dublin", "Ireland", "Italy", 36, 0, ("Ireland",)),
-    Match(3, "2024-02-24 14:15", "Dublin", "Ireland", "Wales", 31, 7, ("Ireland",)),
-    Match(3, "2024-02-24 16:45", "Edinburgh", "Scotland", "England", 30, 21),
-    Match(3, "2024-02-25 15:00", "Lille", "France", "Italy", 13, 13),
-    Match(4, "2024-03-09 14:15", "Rome", "Italy", "Scotland", 31, 29, ("Scotland",)),
-    Match(4, "2024-03-09 16:45", "London", "England", "Ireland", 23, 22),
-    Match(4, "2024-03-10 15:00", "Cardiff", "Wales", "France", 24, 45, ("France",)),
-    Match(5, "2024-03-16 14:15", "Cardiff", "Wales", "Italy", 21, 24),
-    Match(5, "2024-03-16 16:45", "Dublin", "Ireland", "Scotland", 17, 13),
-    Match(5, "2024-03-16 20:00", "Lyon", "France", "England", 33, 31, ("England",)),
-)
+def fixtures(teams: tuple[str, ...]) -> Iterator[Match]:
+    """Everybody against everybody, home and away."""
+    stays, *others = teams
+    numbers, rounds = count(1), len(others)
+    for leg in range(2):
+        for number in range(rounds):
+            circle = [stays, *others[number:], *others[:number]]
+            for one in range(len(circle) // 2):
+                pair = circle[one], circle[-1 - one]
+                home, away = pair if (leg + (one or number)) % 2 else pair[::-1]
+                yield Match(next(numbers), leg * rounds + number + 1, home, away)
 
 
-def table_points(match: Match) -> dict[str, int]:
-    """The table points that a match gives to each of its two sides."""
-    margin = match.home_points - match.away_points
-    return {
-        side: _result_points(won_by) + (side in match.four_tries)
-        for side, won_by in ((match.home, margin), (match.away, -margin))
-    }
-
-
-def _result_points(won_by: int) -> int:
-    if won_by > 0:
-        return 4
-    if won_by == 0:
-        return 2
-    return 1 if won_by >= -LOSING_BONUS_MARGIN_MAX else 0
+MATCHES: Final = tuple(fixtures(tuple(TEAMS)))
 
 
 class Season:
-    """The season in one tournament: `begin` it, play its matches in their order, `publish` it at any time but always at
-    the same.
+    """The season in one tournament: `begin` it, then `play` its matches in their order.
 
     Each step has an idempotency key, its number. So nothing that an earlier call did is done again, even if that call
     was cut off, if all calls do the same in the same order.
@@ -105,72 +91,75 @@ class Season:
         self._desk = desk
         self._view = view
         self._numbers = count(1)
-        self._teams: dict[str, CompetitorId] = {}
-        self._unity_ids: tuple[UnityId, UnityId]  # points, points difference
 
     async def begin(self) -> None:
-        """Registers the teams, and creates their ranking, in which the difference parts those with equal points."""
+        """Registers the teams, creates their ranking, plans all matches, and publishes the tournament."""
         for name, color in TEAMS.items():
-            competitor_id = CompetitorId(await self._desk.new_id())
-            registered = await self._do(RegisterCompetitor(competitor_id=competitor_id, name=name, color=color))
-            self._teams[name] = registered.competitor_id
-        created = await self._do(
-            CreateRanking(
-                ranking_id=RankingId(await self._desk.new_id()),
-                main_unity_id=UnityId(await self._desk.new_id()),
-                name="Championship",
-                main_unity_name="points",
-                participants=tuple(self._teams.values()),
+            await self._do(
+                RegisterCompetitor(competitor_id=CompetitorId(await self._desk.new_id()), name=name, color=color)
             )
+        teams = self._teams()
+        key = self._key()
+        made, _ = await create_ranking(
+            self._desk,
+            self._view.live,
+            kinds()["football"],
+            name="League",
+            participants=tuple([teams[name] for name in TEAMS]),
+            actor=OPERATOR,
+            key=key,
+            fingerprint=_print(key),
         )
-        self.ranking_id = created.ranking_id
-        difference_id = UnityId(await self._desk.new_id())
-        added = await self._do(AddUnity(ranking_id=self.ranking_id, unity_id=difference_id, name="points difference"))
-        self._unity_ids = created.main_unity_id, added.unity_id
-        criteria = tuple([Criterion(unity_id=one) for one in self._unity_ids])
-        await self._do(DeclareClassification(ranking_id=self.ranking_id, criteria=criteria))
-
-    async def play(self, match: Match) -> None:
-        """Records the match, and adds its points."""
-        home, away = self._teams[match.home], self._teams[match.away]
-        points, difference = self._unity_ids
-        margin = match.home_points - match.away_points
-        played = await self._do(
-            AddCompetition(
-                competition_id=CompetitionId(await self._desk.new_id()),
-                group_id=match.round,
-                started_at=datetime.fromisoformat(match.kick_off).replace(tzinfo=UTC),
-                location=match.stadium,
-                participants=(home, away),
-                result=f"{match.home_points}-{match.away_points}",
-                winner_id=None if margin == 0 else home if margin > 0 else away,
-            )
-        )
-        deltas = [Delta(self._teams[name], points, gained) for name, gained in table_points(match).items()]
-        deltas += [Delta(home, difference, margin), Delta(away, difference, -margin)]
-        await self._do(
-            AddPoints(ranking_id=self.ranking_id, deltas=tuple(deltas), competition_id=played.competition_id)
-        )
-
-    async def publish(self) -> None:
-        """Publishes the tournament."""
+        self.ranking_id = made.ranking_id
+        await self._do(AddCompetitions(items=tuple([await self._fixture(match, teams) for match in MATCHES])))
+        await self._do(ChangePresentation(listed=True))
         await self._do(ChangePublication(published=True))
 
+    async def _fixture(self, match: Match, teams: dict[str, CompetitorId]) -> AddCompetition:
+        today = datetime.now(UTC).replace(hour=_KICK_OFF, minute=0, second=0, microsecond=0)
+        last_played = today - timedelta(days=1 + (today.weekday() - _THURSDAY - 1) % 7)
+        played = MATCHES[len(RESULTS) - 1].round
+        return AddCompetition(
+            competition_id=CompetitionId(await self._desk.new_id()),
+            group_id=1,
+            started_at=last_played + (match.round - played) * _WEEK,
+            location=_PITCHES[match.number % len(_PITCHES)],
+            participants=(teams[match.home], teams[match.away]),
+            round=match.round,
+            key=str(match.number),
+        )
+
+    async def play(self, match: Match, result: str) -> None:
+        """Records the result of a match, which gives its points."""
+        competitions = self._view.live.board.competitions
+        competition_id = competitions.by_key(str(match.number))
+        assert competition_id is not None
+        winner_id = winner_by_score(competitions[competition_id].participants, result)
+        await self._do(ChangeCompetition(competition_id=competition_id, result=result, winner_id=winner_id))
+
+    def _teams(self) -> dict[str, CompetitorId]:
+        return {its.name: one for one, its in self._view.live.board.competitors.items()}
+
+    def _key(self) -> str:
+        return f"{TOURNAMENT_NAME}, step {next(self._numbers)}".replace(" ", "_")
+
     async def _do(self, command: Command) -> Any:
-        key = f"{TOURNAMENT_NAME}, step {next(self._numbers)}".replace(" ", "_")
+        key = self._key()
         receipt = await self._desk.submit(
-            self._view.live, command, actor=OPERATOR, idempotency_key=key, fingerprint=sha256(key.encode()).digest()
+            self._view.live, command, actor=OPERATOR, idempotency_key=key, fingerprint=_print(key)
         )
         return receipt.event
 
 
+def _print(key: str) -> bytes:
+    return sha256(key.encode()).digest()
+
+
 async def play(desk: Desk, view: View) -> RankingId:
-    """Plays the whole season, then publishes it. Returns the id of its ranking."""
-    season = Season(desk, view)
-    await season.begin()
-    for match in MATCHES:
-        await season.play(match)
-    await season.publish()
+    """Plays the season as far as there are results. Returns the id of its ranking."""
+    season = await open_season(desk, view)
+    for match, result in zip(MATCHES, RESULTS, strict=False):
+        await season.play(match, result)
     return season.ranking_id
 
 
@@ -178,13 +167,13 @@ async def open_season(desk: Desk, view: View) -> Season:
     """A published season in which no match has been played yet."""
     season = Season(desk, view)
     await season.begin()
-    await season.publish()
     return season
 
 
-async def play_slowly(season: Season, *, pause_seconds: float) -> AsyncIterator[Match]:
-    """Plays the matches of an open season, with a pause before each. Yields each when it was played."""
-    for match in MATCHES:
+async def play_slowly(season: Season, *, pause_seconds: float) -> AsyncIterator[str]:
+    """Plays the matches that have results, with a pause before each. Yields each, with its result, when it was
+    played."""
+    for match, result in zip(MATCHES, RESULTS, strict=False):
         await asyncio.sleep(pause_seconds)
-        await season.play(match)
-        yield match
+        await season.play(match, result)
+        yield f"{match.home} {result} {match.away}"

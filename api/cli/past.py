@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
+from msgspec import UNSET
 
 from api.cli import printing
 from api.cli.arguments import THE_RANKING, fields_read, function_of, option
@@ -25,7 +26,7 @@ from api.cli.lines import (
 )
 from api.cli.names import CompetitorText, RankingText, UnityText
 from api.cli.progress import progress
-from api.cli.standings_text import print_standings, say_moment
+from api.cli.standings_text import print_standings, print_table, say_moment
 from api.cli.times import Since, Until
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
@@ -33,15 +34,19 @@ from api.interface.direction import isolated
 from api.interface.names import Names
 from api.interface.resources.standings import standings_shape
 from api.interface.shapes import shaped
+from api.interface.sports import kind_of
 from api.web.words import Words
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import CompetitorId, Sequence
+from projections.answers.board_table import BoardTableQuestion
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, FormQuestion
 from projections.answers.history import HistoryQuestion
 from projections.answers.standings import Standings, StandingsQuestion
 from projections.answers.view import View, ask
 
+TABLE_LINES_MAX: Final = 1_000
+"""Lines up to which standings are one table of all unities."""
 _FROM_ONE: Final = Number(gte=1)
 _OTHERS: Final = Group("Others", validator=mutually_exclusive)
 TopOthers = Annotated[
@@ -65,9 +70,22 @@ def _question_of_standings(**fields: Any) -> StandingsQuestion:
     return StandingsQuestion(**fields) if is_whole else windowed(StandingsQuestion)(**fields)
 
 
-async def _print_standings(_view: View, question: StandingsQuestion, found: Standings) -> None:
+async def _print_standings(view: View, question: StandingsQuestion, found: Standings) -> None:
+    """Of a sport, the table with all columns, unless something else was asked for."""
     say_moment(question, found)
-    print_standings(found, question)
+    ranking = (await view.board_after(found.sequence)).rankings[question.ranking_id]
+    is_short = len(ranking.participants) <= TABLE_LINES_MAX
+    if kind_of(ranking) is None or not is_short or not question.is_whole or question.is_compared:
+        print_standings(found, question)
+        return
+    asked = BoardTableQuestion(
+        ranking_id=question.ranking_id,
+        at=found.sequence,
+        on=None if found.on is UNSET else found.on,
+        limit=TABLE_LINES_MAX,
+        form=False,
+    )
+    print_table(await ask(view, asked))
 
 
 standings = asking(

@@ -12,9 +12,9 @@ from cyclopts.validators import Number
 from slugify import slugify
 
 from api.access.auth import Scope
-from api.cli import demo as six_nations
+from api.cli import demo as league
 from api.cli import printing
-from api.cli.standings_text import print_standings
+from api.cli.standings_text import print_table
 from api.cli.telemetry import LogLevelText, Port, shown_metrics
 from api.cli.tokens import replace_token
 from api.cli.tournaments import open_tournament
@@ -38,8 +38,8 @@ from engine.database.pool import open_database
 from engine.domain.errors import TallybookError, Unacceptable
 from engine.domain.terms import CompetitorId
 from engine.process.telemetry import LogLevel, log_to
+from projections.answers.board_table import BoardTableQuestion
 from projections.answers.rankings import ListedRanking
-from projections.answers.standings import StandingsQuestion
 from projections.answers.view import ask
 from projections.tables.sizes import MEMORY_BYTES
 from projections.verification.witness import keep_noting
@@ -232,6 +232,7 @@ async def demo(
     host: str = "127.0.0.1",
     port: Port = 8080,
     live: Annotated[bool, Parameter(negative="")] = False,
+    log_requests: Annotated[bool, Parameter(negative="")] = False,
     log_level: LogLevelText = "info",
     where: Where = HERE,
 ) -> None:
@@ -244,6 +245,8 @@ async def demo(
         Port to listen on; 0 means any free port.
     live
         Serve at once, and play the season slowly in a new tournament: its board moves.
+    log_requests
+        Log every request, and what the processes do. Without it, only warnings and errors.
     """
     chosen_with = "PORT=, as in make demo PORT=9000" if "MAKELEVEL" in os.environ else "--port"
     refuse_unless_free(host, port, chosen_with=chosen_with)  # before a season is played for nothing
@@ -262,6 +265,7 @@ async def demo(
             worker=True,
             settings=Settings(),
             log_level=log_level,
+            processes_log_level=log_level if log_requests else "warning",
             side_task=partial(_play_slowly, dsn, slug) if live else None,
             on_ready=partial(_say_what_to_try, token, slug, ranking, competitor_id, live=live),
         )
@@ -269,21 +273,21 @@ async def demo(
 
 async def _played_season(desk: Desk) -> str:
     """Plays the season, unless it has been played, and prints its table. Returns the slug of its tournament."""
-    slug = slugify(six_nations.TOURNAMENT_NAME)
+    slug = slugify(league.TOURNAMENT_NAME)
     if await find(desk.database, slug) is None:
-        printing.say(f"Playing {six_nations.TOURNAMENT_NAME}: {len(six_nations.MATCHES)} matches …")
-        await open_tournament(desk, six_nations.TOURNAMENT_NAME)
+        printing.say(f"Playing {league.TOURNAMENT_NAME}: {len(league.RESULTS)} matches …")
+        await open_tournament(desk, league.TOURNAMENT_NAME)
     async with tournament_at(desk, slug) as view:
-        question = StandingsQuestion(ranking_id=await six_nations.play(desk, view))
-        print_standings(await ask(view, question), question)
+        ranking_id = await league.play(desk, view)
+        print_table(await ask(view, BoardTableQuestion(ranking_id=ranking_id, form=False)))
     return slug
 
 
 async def _opened_season(desk: Desk) -> str:
     """Opens a season that is still to be played. Returns the slug of its tournament."""
-    slug = (await open_tournament(desk, six_nations.LIVE_TOURNAMENT_NAME)).slug
+    slug = (await open_tournament(desk, league.LIVE_TOURNAMENT_NAME)).slug
     async with tournament_at(desk, slug) as view:
-        await six_nations.open_season(desk, view)
+        await league.open_season(desk, view)
     return slug
 
 
@@ -295,9 +299,9 @@ async def _play_slowly(dsn: str, slug: str) -> None:
             open_desk(database, ids_reserved=1) as desk,
             tournament_at(desk, slug) as view,
         ):
-            season = await six_nations.open_season(desk, view)  # it is open: this finds its ids
-            async for match in six_nations.play_slowly(season, pause_seconds=LIVE_PAUSE_SECONDS):
-                printing.say(f"  {match.home} {match.home_points}, {match.away} {match.away_points}")
+            season = await league.open_season(desk, view)  # it is open: this finds its ids
+            async for match in league.play_slowly(season, pause_seconds=LIVE_PAUSE_SECONDS):
+                printing.say(f"  {match}")
             printing.say("The season is over.")
     except TallybookError as error:
         printing.say(f"The season was cut short: {error.message}")
@@ -313,6 +317,7 @@ async def _serve(
     settings: Settings,
     log_level: LogLevel,
     side_task: SideTask | None,
+    processes_log_level: LogLevel | None = None,
     on_ready: Callable[[str], None] = printing.listening,
 ) -> None:
     async with open_database(dsn, name="tallybook serve", connections_max=1):
@@ -327,7 +332,7 @@ async def _serve(
             processes=processes,
             worker=worker,
             settings=settings,
-            log_level=log_level,
+            log_level=processes_log_level or log_level,
             side_task=side_task,
             stop=stop,
             on_ready=on_ready,
@@ -341,7 +346,7 @@ def _say_what_to_try(
     at = f"{address}/tournament/{slug}"
     bearer = f"-H 'Authorization: Bearer {token}'"
     delta = f'[{{"competitor_id":{competitor_id},"unities":[{{"unity_id":{ranking.unities[0].id},"delta":"5"}}]}}]'
-    printing.say(f"\nThe board, for everyone:\n\n  {address}/board/{slug}")
+    printing.say(f"\nThe board, for everyone, is listed at {address}/:\n\n  {address}/board/{slug}")
     if live:
         printing.say(
             f"\nThe season begins. There is a match every {LIVE_PAUSE_SECONDS:.0f} seconds: open it, and watch."

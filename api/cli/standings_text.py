@@ -8,7 +8,11 @@ from msgspec import UNSET, UnsetType
 
 from api.cli import printing
 from api.cli.times import plain
+from api.interface.sports import column_of, in_order
+from api.web.table import column_name, value_text
+from api.web.words import ENGLISH
 from engine.domain.notation import NONE, Notation
+from projections.answers.board_table import BoardTable
 from projections.answers.classification import ClassificationLine
 from projections.answers.foreseen import ClassificationMove, ComparedRanking, StandingMove
 from projections.answers.standings import StandingLine, Standings, StandingsQuestion
@@ -26,6 +30,18 @@ def print_standings(shown: Standings, question: StandingsQuestion) -> None:
         ]
         columns = [*columns_of_place(question), "competitor", "total"]
         printing.table(columns, lines, title=printing.title_of(shown.name, unity.name))
+
+
+def print_table(table: BoardTable) -> None:
+    """Prints the table that people know: a line for each competitor, with a column for each unity."""
+    order = in_order(one.unity for one in table.columns)
+    names = [column_name(ENGLISH, one) for one in table.columns]
+    shorts = [names[number] if (known := column_of(names[number], "en")) is None else known.short for number in order]
+    lines = [
+        [line.place, line.name, *[value_text(ENGLISH, table, line, number) for number in order]] for line in table.lines
+    ]
+    title = next(one.name for one in table.rankings if one.id == table.ranking_id)
+    printing.table(["", "competitor", *shorts], lines, title=title)
 
 
 class _Shown(Protocol):

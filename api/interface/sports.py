@@ -1,5 +1,5 @@
 """The words of a sport, in the languages of boards (`sports.json`): what it calls competitors and competitions, and the
-columns of its tables.
+columns of its tables, in their order.
 
 No ranking remembers its kind, so it is known by its unities and scorings: a ranking that was made otherwise, but scores
 like football, is of football.
@@ -73,6 +73,14 @@ def column_of(unity: str, language: str) -> SportColumn | None:
     """What a language calls the column of a unity with this name; None: no kind has one."""
     found = _table()["columns"].get(unity)
     return None if found is None else SportColumn(*found[language].split("|"))
+
+
+def in_order(unities: Iterable[str]) -> list[int]:
+    """The numbers of the columns as tables of sports have them: what was played first, points last. All numbers, in
+    their order, if a column is of no sport."""
+    names, known = [*unities], [*_table()["columns"]]
+    numbers = [*range(len(names))]
+    return sorted(numbers, key=lambda number: known.index(names[number])) if set(names) <= {*known} else numbers
 
 
 @cache

@@ -15,7 +15,7 @@ from api.http.reply import Reply
 from api.http.router import IncomingRequest, PathIds
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
-from api.interface.fields import Fields, FormReader, read_query
+from api.interface.fields import IDS, Fields, FormReader, read_query
 from api.interface.kinds import KindName, create_ranking, kinds
 from api.interface.names import Names
 from api.web.console import lists_pages
@@ -94,7 +94,7 @@ class ChangeHandlers:
             if change.mentions and not filling.message:
                 previewed = mentions_part(await ask(context, ErasureQuestion(ids["competitor_id"])))
             competitors = None
-            if change.with_competitors and not beginning.boxes:
+            if change.with_competitors and any(field.type is IDS for field in change.fields(beginning)):
                 competitors = await ask(context, CompetitorListQuestion(limit=lists_pages.ITEMS_SHOWN))
             return change_page(
                 viewer,

@@ -91,9 +91,11 @@ def _changes(of: _Of, competitor_id: CompetitorId, lines: Items[HistoryLine]) ->
     """What a competitor gained in each unity, with the new total, and its place in the first of them."""
     first = str(lines[0].unity_id)
     explained = of.venue.address(f"/rankings/{of.ranking_id}/competitors/{competitor_id}", {"unity": first})
-    gained = [_gained(of.unities[line.unity_id], line) for line in lines if line.unity_id is not None]
+    gained = [
+        _gained(of.unities[line.unity_id], line) for line in lines if line.unity_id is not None and line.delta != 0
+    ]
     name = element("a", name_text(of.names.competitor(competitor_id).name), href=explained)
-    return element("li", name, " ", ", ".join(gained), f"; {_places(lines[0])}")
+    return element("li", name, " ", "; ".join(filter(None, (", ".join(gained), _places(lines[0])))))
 
 
 def _gained(unity: ListedUnity, line: HistoryLine) -> str:

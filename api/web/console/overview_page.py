@@ -118,9 +118,7 @@ def _waiting(venue: Venue, overview: Overview) -> Html | None:
     number = number_text(overview.open)
     text = venue.sport(f"{number} {{match}} has" if overview.open == 1 else f"{number} {{matches}} have")
     enter = element("a", "Enter results", href=venue.address(RESULTS), class_="button chief")
-    return element(
-        "section", element("h2", "What to do next"), element("p", enter, f" {text} no result yet."), class_="steps"
-    )
+    return element("section", element("h2", "What to do next"), element("p", enter, f" {text} no result yet."))
 
 
 def log_page(viewer: Viewer, venue: Venue, overview: Overview) -> bytes:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
-from api.interface.sports import column_of
+from api.interface.sports import column_of, in_order
 from api.web.console.changes import ADD_POINTS
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, tabs, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
@@ -73,9 +73,10 @@ def ranking_page(
         change = ("Show it again", "show") if ranking.hidden else ("Hide it", "hide")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
     columns = [column_name(ENGLISH, one) for one in table.columns]
-    shown = [(_head(text, one), "value") for text, one in zip(columns, table.columns, strict=True)]
+    order = in_order(one.unity for one in table.columns)
+    shown = [(_head(columns[number], table.columns[number]), "value") for number in order]
     heads: list[tuple[Child, str]] = [("#", "position"), (venue.sport("{Team}"), "name"), *shown]
-    rows = [_line(venue, below, table, line, query) for line in table.lines]
+    rows = [_line(venue, below, table, line, query, order) for line in table.lines]
     undo = venue.address(f"{below}/undo/{query['done']}") if {"done", _ADDED} <= query.keys() else None
     return console_page(
         viewer,
@@ -98,10 +99,12 @@ def _head(text: str, column: TableColumn) -> Child:
     return text if known is None else element("abbr", known.short, title=text)
 
 
-def _line(venue: Venue, below: str, table: BoardTable, line: TableLine, query: Query) -> list[Child]:
+def _line(
+    venue: Venue, below: str, table: BoardTable, line: TableLine, query: Query, order: Iterable[int]
+) -> list[Child]:
     explained = venue.address(f"{below}/competitors/{line.competitor_id}", _kept(query))
     name = joined((dot(line.color), element("a", name_text(line.name), href=explained)))
-    return [line.place, name, *[value_text(ENGLISH, table, line, number) for number in range(len(table.columns))]]
+    return [line.place, name, *[value_text(ENGLISH, table, line, number) for number in order]]
 
 
 def _columns(venue: Venue, below: str, table: BoardTable) -> Html | None:

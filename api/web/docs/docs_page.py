@@ -187,7 +187,7 @@ def _first_table() -> Html:
         command_shown("Create a tournament and a token", _MADE_BY_OPERATORS),
         _paragraph(
             "Tell the shell the service's address, the tournament and the token. After `make demo`, which prints a "
-            "token, the tournament is `six-nations-2024`."
+            "token, the tournament is `thursday-league`."
         ),
         command_shown("Set the variables", _SETUP),
         element("ol", *steps, class_="steps"),

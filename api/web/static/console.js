@@ -109,7 +109,7 @@ function addFile(field) {
     text.value = isLogo ? await base64(file) : await file.text();
   });
   text.hidden = isLogo;
-  field.prepend(input);
+  text.before(input);
 }
 
 /** Adds a picker for a colour next to the field for its digits. */

@@ -15,7 +15,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, UnityId
 from engine.log import registry
 from tests.api.cli.conftest import commands
 
-FINAL_TABLE = [("Ireland", 20), ("France", 15), ("England", 14), ("Scotland", 12), ("Italy", 11), ("Wales", 4)]
+FINAL_TABLE = [("Harbour", 13), ("Station", 11), ("Mill Lane", 9), ("Meadow", 6), ("Northgate", 5), ("Old Bridge", 5)]
 
 
 async def ranked(desk: Desk, slug: str, *, name: str = "Season", competitors: tuple[str, ...] = ("Ann", "Bob")) -> str:

@@ -1,5 +1,7 @@
-"""The season that `tallybook demo` plays ends as it did, played at once or slowly."""
+"""The league that `tallybook demo` plays has a table that is known, played at once or slowly."""
 
+from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,19 +16,26 @@ from tests.api.cli.commands import FINAL_TABLE
 from tests.positions import standings
 from tests.running import Running, said, started
 
-SLUG = "six-nations-2024"
+SLUG = "thursday-league"
 
 
-async def test_the_six_nations_of_2024_end_with_the_table_that_is_known(
+async def test_the_league_is_a_whole_one_of_which_the_first_matches_are_played(
     desk: Desk, tournament_id: TournamentId
 ) -> None:
+    assert len({(match.home, match.away) for match in demo.MATCHES}) == len(demo.MATCHES) == 30
+    at_home = Counter(match.home for match in demo.MATCHES[: len(demo.MATCHES) // 2])
+    assert set(at_home.values()) == {2, 3}
     async with desk.live_pool.pinned(tournament_id) as live:
         ranking_id = await demo.play(desk, view_of(desk.database, live))
-        assert await demo.play(desk, view_of(desk.database, live)) == ranking_id  # and playing it again changes nothing
-        points, difference = live.board.rankings[ranking_id].unities.values()
+        head = live.head
+        assert await demo.play(desk, view_of(desk.database, live)) == ranking_id
+        assert live.head == head  # playing it again changes nothing
         assert table(live, ranking_id) == FINAL_TABLE
-    assert sum(difference.totals.values()) == 0
-    assert points.version == 1 + len(demo.MATCHES)
+        assert live.board.publication.presentation.listed
+        now = datetime.now(UTC)
+        played = [one.result is not None for one in live.board.competitions.values()]
+        assert played == [one.started_at < now for one in live.board.competitions.values()]
+        assert (played.count(True), len(played)) == (len(demo.RESULTS), 30)
 
 
 async def test_it_is_seen_by_everybody_while_it_is_played_slowly_and_ends_the_same(
@@ -40,7 +49,7 @@ async def test_it_is_seen_by_everybody_while_it_is_played_slowly_and_ends_the_sa
         assert live.board.publication.published
         assert {total for _, total in table(live, season.ranking_id)} == {0}
         seen = [table(live, season.ranking_id) async for _ in demo.play_slowly(season, pause_seconds=0)]
-    assert len(seen) == len(demo.MATCHES)
+    assert len(seen) == len(demo.RESULTS)
     assert seen[-1] == FINAL_TABLE
     assert len({str(one) for one in seen}) > 10  # it moves
 
@@ -71,15 +80,15 @@ def token_of(demo: Running) -> str:
 @pytest.mark.long
 async def test_the_live_demo_begins_a_new_season_each_time_and_its_board_shows_the_first_match(tmp_path: Path) -> None:
     data = ["--data-dir", str(tmp_path / "data")]
-    for slug in ("six-nations-2024-live", "six-nations-2024-live-2"):
+    for slug in ("thursday-league-live", "thursday-league-live-2"):
         with started(tmp_path, "demo", "--live", "--port", "0", *data) as service:
             address = await service.address()
             assert f"{address}/board/{slug}\n" in service.err
-            await service.has_said("France 17, Ireland 38")
+            await service.has_said("Station 3:1 Harbour")
             async with ClientSession() as visitor, visitor.get(f"{address}/board/{slug}/table.json") as answer:
                 assert answer.status == 200
                 first = (await answer.json())["lines"][0]
-            assert (first["name"], first["values"][0]) == ("Ireland", "5")
+            assert (first["name"], first["values"][0]) == ("Station", "3")
             assert await service.stopped() == 0
 
 

@@ -15,7 +15,7 @@ from tests.service import Season, Service, totals
 
 ROOT: Final = Path(__file__).parents[3]
 CLIENT_README: Final = ROOT / "clients" / "python" / "README.md"
-DEMO: Final = ("http://localhost:8080", "six-nations-2024")
+DEMO: Final = ("http://localhost:8080", "thursday-league")
 """Where the service of the README's examples is, and its tournament."""
 
 
@@ -46,7 +46,7 @@ async def test_the_example_of_the_project_adds_points_and_follows(service: Servi
     for of_demo, here in zip(DEMO, (service.url, season.client.tournament), strict=True):
         assert of_demo in code
         code = code.replace(of_demo, here)
-    names = {"championship": season.ranking_id, "england": season.ids[0], "points": season.unity_id}
+    names = {"league": season.ranking_id, "harbour": season.ids[0], "points": season.unity_id}
     with pytest.raises(CaughtUpError):
         await run(code, token=season.client.token, print=print_until_caught_up, **names)
     assert totals(await season.client.get(f"{season.path}/standings.json"))[season.ids[0]] == 5

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/CONSOLE.md, of the demo's season: `make screenshots`."""
+"""Takes the pictures of docs/CONSOLE.md, of the demo's league: `make screenshots`."""
 
 import asyncio
 from pathlib import Path
@@ -49,23 +49,17 @@ async def main() -> None:
                 path = await _season(service)
                 page = await _signed_in(service, browser, path, viewport={"width": 1100, "height": 700})
                 await _take(page, "tournament")
-                await page.get_by_role("link", name="Championship", exact=True).click()
-                await expect(page.get_by_role("link", name="Add points")).to_be_visible()
+                await page.get_by_role("link", name="League", exact=True).click()
                 await page.get_by_role("link", name="Add points").click()
-                await page.get_by_label("Points for Italy").fill("4")
-                await page.get_by_label("Reason").fill("A try more than was counted")
+                await page.get_by_label("Points for Meadow").fill("-3")
+                await page.get_by_label("Reason").fill("A player without a pass")
                 await _take(page, "points")
                 await page.goto(f"{service.url}{path}/competitions")
-                await page.get_by_role("link", name="Do not count").first.click()
+                await page.get_by_role("row").filter(has_text="won by").first.get_by_text("Do not count").first.click()
                 await _take(page, "void")
                 await page.goto(f"{service.url}{path}")
-                await page.get_by_role("link", name="Championship", exact=True).click()
+                await page.get_by_role("link", name="League", exact=True).click()
                 await page.get_by_role("link", name="Order of the table").click()
-                for number, (unity, among) in enumerate(
-                    (("points", ""), ("points", "tied"), ("points difference", ""))
-                ):
-                    await page.get_by_label(f"Column, criterion {number + 1}").select_option(label=unity)
-                    await page.get_by_label(f"Compared among, criterion {number + 1}").select_option(value=among)
                 await _take(page, "classification")
                 size = {"width": 360, "height": 740}
                 phone = await _signed_in(service, browser, path, viewport=size, color_scheme="dark")

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/BOARD.md, of the demo's season: `make screenshots`."""
+"""Takes the pictures of docs/BOARD.md, of a season, and of the demo's league: `make screenshots`."""
 
 import asyncio
 from pathlib import Path
@@ -12,6 +12,7 @@ from api.cli.tournaments import open_tournament
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from projections.answers.view import view_of
+from tests import six_nations
 from tests.api.web.browser import opened
 from tests.service import Service, serve
 
@@ -20,6 +21,14 @@ FOLDER: Final = Path(__file__).parents[3] / "docs" / "board"
 
 async def _season(service: Service) -> str:
     """Plays the season, which publishes it. Returns the address of its board."""
+    tournament_id = (await open_tournament(service.desk, six_nations.TOURNAMENT_NAME)).tournament_id
+    async with service.desk.live_pool.pinned(tournament_id) as live:
+        await six_nations.play(service.desk, view_of(service.database, live))
+        return f"{service.url}/board/{live.slug}"
+
+
+async def _league(service: Service) -> str:
+    """Plays the league of the demo. Returns the address of its board."""
     tournament_id = (await open_tournament(service.desk, demo.TOURNAMENT_NAME)).tournament_id
     async with service.desk.live_pool.pinned(tournament_id) as live:
         await demo.play(service.desk, view_of(service.database, live))
@@ -48,6 +57,7 @@ async def main() -> None:
         async with embedded_postgres(Path(folder) / "pg") as cluster:
             await migrate(cluster.dsn)
             async with serve(cluster.dsn) as service, opened() as browser:
+                await _take(await _page(browser, await _league(service), 1100, 780), "league")
                 address = await _season(service)
                 await _take(await _page(browser, address, 1100, 780), "board")
                 await _take(await _page(browser, address, 1100, 780, color_scheme="dark"), "dark")

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from api.cli import demo
 from engine.domain.commands import (
     AddPoints,
     ChangeCompetitor,
@@ -16,6 +15,7 @@ from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.answers.view import view_of
 from projections.live.tournament import LiveTournament
+from tests import six_nations
 from tests.service import Answer, Client, Service
 from tests.tournaments import open_new_tournament
 
@@ -78,6 +78,6 @@ class Championship:
 async def played(service: Service) -> Championship:
     """Plays the season, which publishes it. The live stays pinned."""
     live = await service.desk.live_pool.pin(await open_new_tournament(service.database, actor=OPERATOR))
-    ranking_id = await demo.play(service.desk, view_of(service.database, live))
+    ranking_id = await six_nations.play(service.desk, view_of(service.database, live))
     assert live.slug is not None
     return Championship(service, live, service.client(live.slug, None), ranking_id)

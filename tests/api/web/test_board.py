@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 import pytest
 
-from api.cli.demo import MATCHES, TEAMS
 from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, SideShape, latest_part
 from api.web.files import static_files
 from api.web.words import ENGLISH
@@ -39,6 +38,7 @@ from tests.api.visitor import routes_below, unreached
 from tests.api.web.season import Championship
 from tests.bounds import Bounds
 from tests.service import Client
+from tests.six_nations import MATCHES, TEAMS
 
 FINAL = {"Ireland": 20, "France": 15, "England": 14, "Scotland": 12, "Italy": 11, "Wales": 4}
 
