@@ -30,9 +30,9 @@ from projections.verification.noted import LastVerified
 
 RANKINGS_SHOWN: Final = 200
 """Rankings on the page of a tournament."""
-FIXTURES: Final = "/competitions"
+_FIXTURES: Final = "/competitions"
 """Where matches are planned, and"""
-RESULTS: Final = "/competitions"
+_RESULTS: Final = "/matchday"
 """where their results are entered."""
 
 
@@ -90,7 +90,7 @@ def _next(viewer: Viewer, venue: Venue, overview: Overview) -> Html | None:
     steps = [
         _Step("Add {teams}", "Paste their names, one a line.", "/competitors/names", state.competitors > 0),
         _Step("Say what is played", "The sport says what a result gives.", "/rankings/like", state.rankings > 0),
-        _Step("Plan the {matches}", "Who plays whom, and when.", FIXTURES, state.competitions > 0),
+        _Step("Plan the {matches}", "Who plays whom, and when.", _FIXTURES, state.competitions > 0),
     ]
     if viewer.may(Scope.ADMIN):
         publish = "Everybody with the address sees the table."
@@ -117,7 +117,7 @@ def _waiting(venue: Venue, overview: Overview) -> Html | None:
         return None
     number = number_text(overview.open)
     text = venue.sport(f"{number} {{match}} has" if overview.open == 1 else f"{number} {{matches}} have")
-    enter = element("a", "Enter results", href=venue.address(RESULTS), class_="button chief")
+    enter = element("a", "Enter results", href=venue.address(_RESULTS), class_="button chief")
     return element("section", element("h2", "What to do next"), element("p", enter, f" {text} no result yet."))
 
 

@@ -57,7 +57,7 @@ def ranking_page(
     ]
     is_open = ranking.closed_at is None
     if viewer.may(Scope.WRITE) and ranking.scorings:
-        links.insert(0, way("Results", venue.address("/competitions"), chief=True))
+        links.insert(0, way("Enter results", venue.address("/matchday"), chief=True))
     if viewer.may(Scope.WRITE) and is_open:
         by_hand = way("Add points", venue.address(f"{below}/add", _kept(query)), chief=not ranking.scorings)
         links.insert(len(links) if ranking.scorings else 0, by_hand)

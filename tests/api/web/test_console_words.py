@@ -61,7 +61,7 @@ async def test_a_league_of_a_kind_has_the_words_of_its_sport(visitor: Visitor, s
     assert answer.headers["Location"].startswith(at(season, "?done="))
     (league,) = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1:]
     page = await visitor.page(at(season, f"/rankings/{league['id']}"))
-    assert re.findall(r'<abbr title="(goals for|played)">([^<]*)<', page) == [("goals for", "GF"), ("played", "P")]
+    assert re.findall(r'<abbr title="(goals for|played)">([^<]*)<', page) == [("played", "P"), ("goals for", "GF")]
     assert "Add a game" in await visitor.page(at(season, "/competitions"))
     assert "Add a team" in await visitor.page(at(season, "/competitors"))
 
