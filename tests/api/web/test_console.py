@@ -1044,7 +1044,7 @@ async def test_a_ranking_of_a_known_kind_takes_a_season_without_any_more(
     look = await visitor.fill(at(season, f"/rankings/{table['id']}/import"), {"csv": MATCH})
     await visitor.post(*reversed(form_of(look.body.decode())))
     shown = words(await visitor.page(at(season, f"/rankings/{table['id']}")))
-    assert "1 Ada 3 1 2 1 1 1 0 0 2 Ben 0 \N{MINUS SIGN}1 1 2 1 0 0 1" in shown
+    assert "1 Ada 1 1 0 0 2 1 1 3 2 Ben 1 0 0 1 1 2 \N{MINUS SIGN}1 0" in shown
 
 
 async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unless_a_word_follows(
