@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from engine.domain.scoring import performances_of
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competition, Ranking
 from projections.board.competition_sums import CompetitionSums, FirstPoints
 from projections.columns.enrolment import Enrolment
@@ -33,7 +33,7 @@ _SIDES_LOOKED_AT_MAX: Final = 1_000
 
 class Side(Struct, frozen=True, gc=False):
     """A participant. `gained`: their points, or their result, in the unity shown; None: they got none. `performance`:
-    their own part of the result."""
+    their own part of the result, such as a bye."""
 
     competitor_id: CompetitorId
     name: str
@@ -161,10 +161,11 @@ def _sides(
     number = max(len(competition.participants), len(who))
     gained = {one: sums.sum(unity_id, one, competition_id) for one in who}
     if len(who) > 2:
-        sign = -1 if unity.counts is Counts.SUM else unity.better
-        by_points = sorted(who, key=lambda one: (gained[one] is None, sign * (gained[one] or 0)))
+        by_points = sorted(who, key=lambda one: (gained[one] is None, unity.better * (gained[one] or 0)))
         who = by_points[:SIDES_SHOWN]
     performances = performances_of(competition.participants, competition.result) or {}
+    if len(competition.participants) == 1 and isinstance(competition.result, str):
+        performances = {competition.participants[0]: competition.result}
     sides = []
     for one in who:
         points = gained[one]

@@ -3,6 +3,7 @@ points in the ranking."""
 
 import csv
 import io
+import json
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ class Cup:
     def __init__(self, client: Client, shown: Board, ids: list[int], ranking: Any) -> None:
         self.client, self.ids = client, ids
         self.ranking, self.unity = ranking["id"], ranking["unities"][0]["id"]
-        self._board = shown
+        self.board = shown
 
     async def add(self, date: str | None, *participants: int, **more: object) -> int:
         form = {"group_id": 1, "participants": listed(participants)} | ({"started_at": date} if date else {}) | more
@@ -40,11 +41,11 @@ class Cup:
         assert (await self.client.put(f"competitions/{competition}/strike.json", {"competitors": who})).status == 200
 
     async def table(self, query: str = "") -> Any:
-        return (await self._board.get(f"table.json?ranking={self.ranking}{query}")).json
+        return (await self.board.get(f"table.json?ranking={self.ranking}{query}")).json
 
     async def moved_in_csv(self, query: str) -> dict[str, str]:
         """Of the first two lines."""
-        answer = await self._board.get(f"table.csv?ranking={self.ranking}{query}")
+        answer = await self.board.get(f"table.csv?ranking={self.ranking}{query}")
         return {row["competitor"]: row["moved"] for row in [*csv.DictReader(io.StringIO(answer.body.decode()))][:2]}
 
     async def shown(self, query: str = "") -> tuple[int | None, list[int], list[int]]:
@@ -252,3 +253,24 @@ async def test_a_competition_without_participants_shows_those_who_got_points(cup
         (f"Number {number}", f"+{number}") for number in (4, 3, 2)
     ]
     assert result["others"] == 1
+
+
+@pytest.mark.parametrize("options", [{"main_unity_sort": "ASC"}])
+async def test_a_race_names_the_best_first_where_lower_is_better_and_one_alone_with_bye_or_performance(
+    cup: Cup,
+) -> None:
+    scorings = [{"awards": [{"unity": cup.unity, "from": "place", "statuses": {"DNF": "entries+1"}}]}]
+    await cup.client.put(f"rankings/{cup.ranking}/scoring.json", {"scorings": json.dumps(scorings)})
+    places = dict(zip(cup.ids[:5], ("4", "DNF", "1", "3", "2"), strict=True))
+    await cup.add("2001-03-01 12:00:00", *places, result=json.dumps(places))
+    for points, result in enumerate(("bye", "9.58")):
+        alone = await cup.add(f"2001-03-0{2 + points} 12:00:00", cup.ids[5], result=result)
+        await cup.give(alone, cup.ids[5], points)
+    results = (await cup.table())["competitions"]["results"]
+    told = [[(one["name"], one["performance"], one["gained"]) for one in shown["sides"]] for shown in results]
+    assert told == [
+        [("Number 6", "9.58", "+1")],
+        [("Number 6", "bye", "0")],
+        [("Number 3", "1", "+1"), ("Number 5", "2", "+2"), ("Number 4", "3", "+3")],
+    ]
+    assert "Number 6 9.58" in words((await cup.board.get(f"tv?ranking={cup.ranking}")).body.decode())
