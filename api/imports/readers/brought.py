@@ -89,6 +89,7 @@ class Noticed:
         self._count = 0
         self._notes: Counter[str] = Counter()
         self._first: dict[str, str] = {}
+        self._unplayed: list[str] = []
 
     def fault(self, where: str, what: str) -> None:
         self._count += 1
@@ -100,6 +101,10 @@ class Noticed:
         self._notes[what] += 1
         self._first.setdefault(what, where)
 
+    def unplayed(self, match: str, why: str) -> None:
+        """Notes of a match that its score is left out, and why."""
+        self._unplayed.append(f"{match} is recorded without its result, because it was {why}")
+
     def refuse_if_any(self) -> None:
         if self._faults:
             more = f" ({self._count:,} in all)" if self._count > len(self._faults) else ""
@@ -107,11 +112,17 @@ class Noticed:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        shown = []
+        shown = bounded(self._unplayed, "matches are recorded without their results")
         for what, count in self._notes.most_common(NOTES_SHOWN):
             places = ", ".join(filter(None, (self._first[what], f"{count:,} times" if count > 1 else "")))
             shown.append(f"{what} ({places})" if places else what)
         return tuple(shown)
+
+
+def bounded(sentences: list[str], rest: str) -> list[str]:
+    """The first NOTES_SHOWN sentences, and how many more there are: what `rest` says of these."""
+    more = len(sentences) - NOTES_SHOWN
+    return sentences[:NOTES_SHOWN] + ([f"{more:,} more {rest}"] if more > 0 else [])
 
 
 def text_of(content: bytes) -> str:

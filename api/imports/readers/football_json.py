@@ -62,7 +62,7 @@ def _goals(match: _Match) -> tuple[str, int]:
             if not (isinstance(pair, list) and len(pair) == 2 and all(type(n) is int and 0 <= n < 1000 for n in pair)):
                 raise ValueError(f"{part} must be two numbers of goals")
             pairs[part] = (pair[0], pair[1])
-    if not pairs or (match.status or "").lower() not in _PLAYED:
+    if not pairs:
         return "", -1
     if "ft" not in pairs:
         raise ValueError("ft is missing")
@@ -105,6 +105,10 @@ def read_football_json(content: bytes) -> Brought:
         except ValueError as error:
             found.fault(f"{where}, score", str(error))
             continue
+        if score and (status := (match.status or "").lower()) not in _PLAYED:
+            day = f" on {match.date}" if match.date else ""
+            found.unplayed(f"{home} - {away}{day}, {score},", status)
+            score, winner = "", -1
         teams |= dict.fromkeys(pair)
         by_group[group] |= dict.fromkeys(pair)
         alike[same := f"{season.name}, {match.round or match.group}: {home} - {away}"] += 1

@@ -285,6 +285,22 @@ async def test_without_yes_it_says_what_it_would_make_and_makes_nothing(tallyboo
     assert await tallybook.json("tournament", "list") == []
 
 
+async def test_each_match_that_is_left_without_its_result_is_named_with_the_reason(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.football.json"
+    rows = [{"team1": "A", "team2": "B", "score": {"ft": [n, 0]}, "status": "ABANDONED"} for n in range(22)]
+    rows += [{"team1": "B", "team2": "A", "date": "2026-03-01", "status": "POSTPONED"}]  # it has no result
+    file.write_text(json.dumps({"name": "League", "matches": rows}))
+    offer = await tallybook.json("bring", str(file), "--dry-run")
+    (first, *_, last) = offer["notes"]
+    assert first == "A - B, 0:0, is recorded without its result, because it was abandoned"
+    assert (last, len(offer["notes"])) == ("2 more matches are recorded without their results", 21)
+    told = (await tallybook("bring", str(FILES / "league.football.json"), "--dry-run")).err.splitlines()
+    note = "Mole Town - Pier Rovers on 2025-08-16, 1:1, is recorded without its result, because it was abandoned"
+    assert told[-1] == f"  note: {note}"
+
+
 async def test_a_file_that_does_not_tell_how_results_count_is_refused(tallybook: Tallybook) -> None:
     (reason,) = await tallybook.refused("bring", str(FILES / "league.xlsx"), "--yes")
     assert reason.startswith("The file does not say how its results count: add --like football, ")
