@@ -9,12 +9,13 @@ from msgspec.structs import asdict
 
 from api.cli import printing
 from api.cli.arguments import Argument, CommandFunction, fields_read, function_of, option
-from api.cli.previews import DryRun, print_foreseen
+from api.cli.previews import DryRun, print_foreseen, say_unscored
 from api.cli.where import Where, desk_at, tournament_at
 from api.desk.case import Receipt
 from api.interface.direction import isolated
 from engine.domain.commands import Command, Previewed
 from engine.domain.terms import OPERATOR
+from projections.answers.scoring import unscored_by
 from projections.answers.view import View
 from projections.answers.zones import with_days
 
@@ -62,6 +63,7 @@ async def _run(row: Verb, slug: str, *, json: bool, where: Where, dry_run: bool 
             return
         receipt = await desk.submit(view.live, command, actor=OPERATOR)
     _tell(row, Done(slug, view, command, receipt), json=json)
+    say_unscored(view, unscored_by(view.live.board, receipt.events))
 
 
 def _tell(row: Verb, done: Done, *, json: bool) -> None:

@@ -20,6 +20,7 @@ from engine.domain.commands import Command, Previewed
 from engine.domain.events import Event
 from engine.process.time_slices import TimeSlices
 from projections.answers.view import View
+from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
@@ -151,7 +152,14 @@ class Write(Struct, frozen=True):
 
 
 class Recording(Write, frozen=True):
-    """A change whose query may name a ranking: its standings are in the answer, too."""
+    """A change whose query may name a ranking: its standings are in the answer, too. So is `beside` the resource:
+    further keys of the answer, made of the board and the events."""
+
+    beside: Callable[[Board, Items[Event]], bytes] = lambda _board, _events: b""
+
+    def whole(self, view: BoardNow, events: Items[Event], *, of_items: bool) -> bytes | Later:
+        made = super().whole(view, events, of_items=of_items)
+        return b"%b%b}" % (made[:-1], self.beside(view.board, events)) if isinstance(made, bytes) else made
 
 
 class Preview(Enveloped, frozen=True, kw_only=True):

@@ -119,7 +119,9 @@ class CorrectedCompetition(Struct, frozen=True):
     scale: str
 
 
-def _corrected(competition: CompetitionState, event: CompetitionChanged) -> CorrectedCompetition:
+def corrected(competition: CompetitionState, event: CompetitionChanged) -> CorrectedCompetition:
+    """It after the event, which may have changed it already."""
+
     def now(name: str) -> object:
         said = getattr(event, name, UNSET)
         return getattr(competition, name) if said is UNSET else said
@@ -288,7 +290,7 @@ class Rescoring:
 
     def _of_competition(self, event: CompetitionChanged) -> list["_Scores"]:
         state, competition_id, scores, closed = self._state, event.competition_id, list[_Scores](), list[str]()
-        competition = _corrected(state.competitions[competition_id], event)
+        competition = corrected(state.competitions[competition_id], event)
         _refuse_long(state, [competition.participants])
         for ranking_id, ranking in state.rankings.items():
             before = self._given.of(ranking_id, competition_id)

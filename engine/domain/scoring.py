@@ -173,6 +173,23 @@ def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRank
     return lines
 
 
+def why_nothing(scorings: Iterable[Scoring], competition: ScoredCompetition, ranking: ScoredRanking) -> str | None:
+    """Why the result gives nothing in the ranking, with the forms that count. None: it gives something, there is none,
+    nobody in it was ever in the ranking, or no scoring is for it."""
+    if competition.result is None and competition.winner_id is None:
+        return None
+    if all(ranking.participants.row(one) is None for one in competition.participants):
+        return None
+    scoring = choose(scorings, competition)
+    if scoring is None:
+        return f"No scoring of the ranking is called {competition.scale!r}." if competition.scale else None
+    try:
+        wanted(scoring, competition, ranking)
+    except NotRead as error:
+        return str(error)
+    return None
+
+
 def was_played(scoring: Scoring, result: ReadResult) -> bool:
     """Whether a duel was played: it was not if its word or its score says that it was awarded."""
     words, score = _words(scoring), result.score or ()

@@ -12,6 +12,7 @@ from engine.domain.events import Event
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
+from projections.answers.scoring import UnscoredResult, unscored_by
 from projections.answers.view import Question, View
 from projections.board.board import Board, Competitor, what_counts
 from projections.board.classification import needs_sums
@@ -73,9 +74,11 @@ class ComparedRanking(Struct, frozen=True, kw_only=True):
 
 
 class Foreseen(Struct, frozen=True):
-    """`rankings`: those whose points or lists would change. None: they have more than PREVIEW_AT_ONCE_MAX lines."""
+    """`rankings`: those whose points or lists would change. None: they have more than PREVIEW_AT_ONCE_MAX lines.
+    `unscored`: the results that would give no points."""
 
     rankings: list[ComparedRanking] | None
+    unscored: list[UnscoredResult]
 
 
 class ForeseenQuestion(Question[Foreseen], frozen=True):
@@ -86,10 +89,11 @@ class ForeseenQuestion(Question[Foreseen], frozen=True):
     is_short: bool = True
 
     async def answered(self, view: View) -> Foreseen:
+        unscored = unscored_by(view.live.board, self.decided)
         if self.is_short and lines_foreseen(view.live.board, self.decided) > PREVIEW_AT_ONCE_MAX:
-            return Foreseen(None)
+            return Foreseen(None, unscored)
         comparisons = await foreseen_comparisons(view.live, self.decided, view.read_sums)
-        return Foreseen(compared(view.live.board, comparisons))
+        return Foreseen(compared(view.live.board, comparisons), unscored)
 
 
 def lines_foreseen(board: Board, decided: Iterable[Event]) -> int:

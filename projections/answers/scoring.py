@@ -1,14 +1,16 @@
 """The scorings of a ranking, and the results that give nothing by them."""
 
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
 from engine.domain.awards import Scoring
-from engine.domain.rescoring import GivenLines, given_amounts
-from engine.domain.scoring import NotRead, choose, wanted
-from engine.domain.steps import Steps
+from engine.domain.events import CompetitionAdded, CompetitionChanged, Event
+from engine.domain.rescoring import GivenLines, corrected, given_amounts, scored_lines
+from engine.domain.scoring import ScoredCompetition, why_nothing
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from engine.log import reading
 from engine.log.codec import Topic
@@ -52,23 +54,44 @@ class ScoringQuestion(Question[DeclaredScoring], frozen=True):
         return DeclaredScoring(scorings=ranking.scorings, unscored=found)
 
 
+class UnscoredResult(Struct, frozen=True, kw_only=True):
+    """A result that gives no points in a ranking. `why`: a sentence, with the forms that count."""
+
+    competition_id: CompetitionId
+    ranking_id: RankingId
+    why: str
+
+
+def unscored_by(board: Board, events: Iterable[Event]) -> list[UnscoredResult]:
+    """The results of these events that give nothing. The board may show the events already."""
+    found = dict[CompetitionId, ScoredCompetition]()
+    for event in events:
+        if isinstance(event, CompetitionAdded):
+            found[event.competition_id] = event
+        elif isinstance(event, CompetitionChanged) and event.scored:
+            found[event.competition_id] = corrected(board.competitions[event.competition_id], event)
+    return finished(unscored_of(board, found))
+
+
+def unscored_of(board: Board, competitions: Mapping[CompetitionId, ScoredCompetition]) -> Steps[list[UnscoredResult]]:
+    """The results of these competitions that give nothing, because no scoring can read them."""
+    scored, found = {one: its for one, its in board.rankings.items() if its.scorings}, list[UnscoredResult]()
+    for competition_id, competition in competitions.items() if scored else ():
+        for ranking_id, its in scored.items():
+            if len(found) < UNSCORED_MAX and (why := why_nothing(its.scorings, competition, its)) is not None:
+                found.append(UnscoredResult(competition_id=competition_id, ranking_id=ranking_id, why=why))
+        yield
+    return found
+
+
 def _unscored(board: Board, ranking_id: RankingId, given: GivenLines) -> Steps[list[Unscored]]:
     ranking, found = board.rankings[ranking_id], list[Unscored]()
     for competition_id, competition in board.competitions.items() if ranking.scorings else ():
         yield
-        if competition.result is None and competition.winner_id is None:
-            continue
-        if all(ranking.participants.row(one) is None for one in competition.participants):
-            continue
-        scoring, why = choose(ranking.scorings, competition), None
-        try:
-            amounts = {} if scoring is None else wanted(scoring, competition, ranking)
-        except NotRead as error:
-            why = str(error)
-        else:
-            if scoring is None and competition.scale:
-                why = f"No scoring of the ranking is called {competition.scale!r}."
-            elif ranking.closed_at is not None and given_amounts(given.of(ranking_id, competition_id)) != amounts:
+        why = why_nothing(ranking.scorings, competition, ranking)
+        if why is None and ranking.closed_at is not None:
+            amounts = scored_lines(ranking, competition)
+            if given_amounts(given.of(ranking_id, competition_id)) != amounts:
                 why = "The ranking was closed when it was recorded; reopening the ranking scores it."
         if why is not None:
             found.append(Unscored(competition_id, why))

@@ -30,7 +30,7 @@ from api.interface.rendering import (
     tagged_body,
 )
 from api.interface.resources.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
-from api.interface.resources.previews import COMPARED
+from api.interface.resources.previews import COMPARED, UNSCORED, unscored_key
 from api.interface.resources.standings import RankingShape
 from api.interface.shapes import answer_of, answered
 from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition, RecordResult, RecordResults
@@ -372,8 +372,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Record a competition with its result, or several: a new one, or the one named or with this key",
         operation_id="recordResult",
         command=RecordResult,
-        answer=Answer("competition", CompetitionShape, more={"ranking": RankingShape | UnsetType}),
+        answer=Answer("competition", CompetitionShape, more={"ranking": RankingShape | UnsetType, **UNSCORED}),
         render=render_competition,
+        beside=unscored_key,
         fields=(Field("competition", ID, "which one; absent: the one with this key", argument="of"), *_CHANGED),
         new_ids={"id": "competition_id"},
         many=Many(

@@ -5,7 +5,7 @@ from collections.abc import Sequence as Items
 from functools import partial
 from typing import Final, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from api.http.outgoing import Long, Taken
 from api.interface.rendering import Answer, cut, encode, items_of
@@ -21,12 +21,15 @@ from projections.answers.foreseen import (
     lines_foreseen,
     standing_move,
 )
-from projections.board.board import Ranking
+from projections.answers.scoring import UnscoredResult, unscored_by
+from projections.board.board import Board, Ranking
 from projections.live.sums import ReadSums
 from projections.live.tournament import LiveTournament
 from projections.past.comparison import ClassifiedMove, Move, move_steps
 
-COMPARED: Final = Answer("rankings", list[ComparedRanking], "preview")
+UNSCORED: Final = {"unscored": list[UnscoredResult] | UnsetType}
+"""The results that give no points, because no scoring can read them; absent if there are none."""
+COMPARED: Final = Answer("rankings", list[ComparedRanking], "preview", more=UNSCORED)
 _MOVES_OF_CHUNK: Final = 500
 _LINE_BYTES: Final = 60
 
@@ -37,9 +40,9 @@ async def answer_preview(
     """The effect of `decided`. Raises as `lines_foreseen` and `foreseen_comparisons`."""
     events, board = list(decided), live.board
     lines = lines_foreseen(board, events)
-    comparisons = await foreseen_comparisons(live, events, read)
+    comparisons, more = await foreseen_comparisons(live, events, read), unscored_key(board, events)
     if lines <= foreseen.PREVIEW_AT_ONCE_MAX:
-        return answer.body(encode(compared(board, comparisons)))
+        return answer.body(encode(compared(board, comparisons)) + more)
     competitor_of = board.competitors.__getitem__  # as they are when a chunk is made: a name may be newer
 
     def make() -> Iterator[bytes]:
@@ -62,7 +65,13 @@ async def answer_preview(
                 yield from _in_chunks(classified_moves, partial(classification_move, competitor_of))
             yield closing
 
-    return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]}", etag="")
+    return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]%b}" % more, etag="")
+
+
+def unscored_key(board: Board, events: Iterable[Event]) -> bytes:
+    """The key of UNSCORED for results of these events, with a comma before it."""
+    found = unscored_by(board, events)
+    return b',"unscored":%b' % encode(found) if found else b""
 
 
 def _moves_into(lines: list[Move], before: Ranking, after: Ranking, unity_id: UnityId) -> Iterator[None]:

@@ -12,7 +12,7 @@ from api.web.console.changes import Change
 from api.web.console.frame import Venue, Viewer, console_page, data_table
 from api.web.console.import_page import STEP, hidden
 from api.web.console.inputs import Beginning, Filling, boxes, complaint, form, inputs
-from api.web.console.lists_pages import competitor_choices
+from api.web.console.lists_pages import competitor_choices, unscored_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text, number_text
 from engine.domain.notation import WHOLE, Notation
@@ -88,7 +88,8 @@ def preview_part(names: NamesById, foreseen: Foreseen) -> Html:
             class_="warning",
         )
     tables = [_compared(names, ranking) for ranking in foreseen.rankings]
-    return joined(tables) if tables else element("p", "Nobody would move: it gave no points that still count.")
+    told = tables or [element("p", "Nobody would move: it gave no points that still count.")]
+    return joined((unscored_text(names, foreseen.unscored), *told))
 
 
 def mentions_part(erasure: ErasureEffect) -> Html:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
@@ -18,6 +18,7 @@ from engine.domain.terms import CompetitionId, CompetitorId
 from projections.answers.competitions import CompetitionList
 from projections.answers.competitors import CompetitorList
 from projections.answers.names import NamesById
+from projections.answers.scoring import UnscoredResult
 
 ITEMS_SHOWN: Final = 100
 """Competitors or competitions on one page."""
@@ -84,16 +85,19 @@ def competitions_page(
     venue: Venue,
     names: NamesById,
     found: CompetitionList,
+    unscored: Items[UnscoredResult],
     voided: int,
     offset: int,
     query: Query,
 ) -> bytes:
-    """Those after the newest `offset`. `voided`: how many do not count; they are listed only if the query says so."""
+    """Those after the newest `offset`. `unscored`: the results that give no points. `voided`: how many do not count;
+    they are listed only if the query says so."""
     may_write = viewer.may(Scope.WRITE)
     heads = [(venue.sport("{Match}"), "name"), ("Division", "value"), ("Round", ""), ("Start", "when"), ("Result", "")]
     if may_write:
         heads.append(("Actions", "action"))
-    rows = [_competition(viewer, venue, names, found, one) for one in found.competitions]
+    of = {one: [its for its in unscored if its.competition_id == one] for one in found.competitions}
+    rows = [_competition(viewer, venue, names, found, one, of[one]) for one in found.competitions]
     kept = {VOIDED: query[VOIDED]} if VOIDED in query else {}
     new = way(venue.sport("Add a {match}"), venue.address("/competitions/new"), chief=True) if may_write else None
     listed = (
@@ -112,8 +116,19 @@ def competitions_page(
     )
 
 
+def unscored_text(names: NamesById, unscored: Iterable[UnscoredResult]) -> Html:
+    """In which rankings results give no points, and why; empty for none."""
+    told = [(name_text(names.ranking(one.ranking_id)), one.why) for one in unscored]
+    return joined([element("p", "No points in ", name, f": {why}", class_="warning") for name, why in told])
+
+
 def _competition(
-    viewer: Viewer, venue: Venue, names: NamesById, those: CompetitionList, competition_id: CompetitionId
+    viewer: Viewer,
+    venue: Venue,
+    names: NamesById,
+    those: CompetitionList,
+    competition_id: CompetitionId,
+    unscored: Items[UnscoredResult],
 ) -> list[Child]:
     found = those.competitions[competition_id]
     what = competition_text(names, found)
@@ -124,7 +139,7 @@ def _competition(
         found.group_id,
         found.round_name or found.round,
         None if found.date is None else venue.words.when_element(found.date),
-        _result(names, found.result, found.winner_id),
+        joined((_result(names, found.result, found.winner_id), unscored_text(names, unscored))),
     ]
     if viewer.may(Scope.WRITE):
         below = f"/competitions/{competition_id}"

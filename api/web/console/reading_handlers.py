@@ -23,12 +23,13 @@ from api.web.ranking_pages import shown_page
 from api.webhooks.webhooks import listed_webhooks
 from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log import import_runs
+from engine.process.time_slices import in_time_slices
 from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.history import HistoryQuestion
-from projections.answers.scoring import ScoringQuestion
+from projections.answers.scoring import ScoringQuestion, unscored_of
 from projections.answers.tournament import TournamentQuestion
 from projections.answers.view import ask
 from projections.tables import tables
@@ -130,8 +131,9 @@ async def competitions(context: RecallContext, viewer: Viewer, venue: Venue, ask
     offset = asked.arguments.get("offset", 0)
     voided = None if lists_pages.VOIDED in asked.query else False
     question = CompetitionListQuestion(voided=voided, newest_first=True, offset=offset, limit=lists_pages.ITEMS_SHOWN)
-    left_out = len(context.live.board.voided)
-    return competitions_page(viewer, venue, context.names, await ask(context, question), left_out, offset, asked.query)
+    board, found = context.live.board, await ask(context, question)
+    unscored, left_out = await in_time_slices(unscored_of(board, found.competitions)), len(board.voided)
+    return competitions_page(viewer, venue, context.names, found, unscored, left_out, offset, asked.query)
 
 
 async def ranking(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:

@@ -503,6 +503,7 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     overtakings_left_out: int = 0
     took_place: datetime
     scored: ScoredFor | None = None
+    score: str | None = None
 
 
 class TiebreakPart(Struct, frozen=True, kw_only=True):

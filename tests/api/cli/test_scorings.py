@@ -78,6 +78,24 @@ async def test_a_corrected_result_is_told_in_one_sentence(tallybook: Tallybook, 
     assert "correction of" in await tallybook.done("history", league, "Table")
 
 
+async def test_a_result_that_gives_no_points_says_why(tallybook: Tallybook, league: str) -> None:
+    await tallybook.done("scoring", "declare", league, "Table", "football")
+    result, match = ("competition", "result", league, "Ajax - Brest"), ("Ajax", "Brest", "--group", "1")
+    for command in (
+        (*result, "2;1", "--dry-run", "--json"),
+        (*result, "2;1"),
+        ("competition", "change", league, "Ajax - Brest", "--result", "gewonnen", "--json"),
+        ("competition", "record", league, *match, "--key", "M7", "--result", "4:1 forfait"),
+    ):
+        said = await tallybook(*command)
+        assert said.code == 0, said.err
+        assert "no points in Table: '" in said.err, command
+        assert "Forms that count: a score of two numbers, such as 2:1" in " ".join(said.err.split()), command
+        assert "no points" not in said.out, command
+    assert "no points" not in (await tallybook(*result[:3], "1", "2:1")).err
+    assert await points(tallybook, league) == [0, 0]
+
+
 async def test_a_match_is_recorded_with_its_result_and_corrected_by_its_key(tallybook: Tallybook, league: str) -> None:
     await tallybook.done("scoring", "declare", league, "Table", "football")
     record = "competition", "record", league

@@ -49,6 +49,21 @@ async def test_a_corrected_result_shows_who_moves_and_a_new_one_is_recorded_at_o
     assert had.index("1:2") < had.index("2:1") < had.index("none")
 
 
+async def test_a_result_that_gives_no_points_says_so_before_it_is_recorded_and_in_the_list(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, _ = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1")
+    look = await visitor.fill(at(season, f"/competitions/{match}/record"), {"result": "gewonnen"})
+    told = "No points in League : 'gewonnen'"
+    assert told in words(look.body.decode())
+    assert told not in words(await visitor.page(at(season, "/competitions")))
+    assert (await visitor.post(*reversed(form_of(look.body.decode())))).status == 303
+    listed = words(await visitor.page(at(season, "/competitions")))
+    assert (told in listed, "Forms that count: a score" in listed) == (True, True)
+
+
 async def test_reopening_and_another_list_show_who_moves(visitor: Visitor, season: Season, league: League) -> None:
     a, b, c = league.ids
     await league.score({"unity": league.points, "from": "place", "table": [10, 6], "among": "enrolled"})

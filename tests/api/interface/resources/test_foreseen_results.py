@@ -31,6 +31,21 @@ async def test_a_supposed_result_says_who_would_move_and_records_nothing(league:
     assert after(removed) == {b: (1, 3), a: (2, 0), c: (2, 0)}
 
 
+async def test_a_supposed_result_that_gives_no_points_says_why_and_which_forms_count(league: League) -> None:
+    a, b, _ = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:1")
+    for result in ("2;1", "gewonnen", "2:1 forfait"):
+        (found,) = (await foreseen(league, f"competitions/{match}/preview.json", result=result)).json["unscored"]
+        assert (found["competition_id"], found["ranking_id"]) == (match, league.ranking_id)
+        assert "Forms that count: a score of two numbers, such as 2:1" in found["why"], result
+    for fields in ({"result": "2:2"}, {"result": ""}, {"location": "Cork"}):
+        answer = await foreseen(league, f"competitions/{match}/preview.json", **fields)
+        assert "unscored" not in answer.json, fields
+    (by_scale,) = (await foreseen(league, f"competitions/{match}/preview.json", scale="cup")).json["unscored"]
+    assert by_scale["why"] == "No scoring of the ranking is called 'cup'."
+
+
 async def test_another_scoring_says_who_would_move(league: League) -> None:
     a, b, c = league.ids
     await league.play(a, b, "2:1")

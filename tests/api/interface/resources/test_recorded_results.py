@@ -93,6 +93,23 @@ async def test_results_of_a_round_are_one_block_with_all_their_points(
     assert not (await verified(database)).differences
 
 
+async def test_a_recorded_result_that_gives_no_points_says_why_next_to_the_table(league: League) -> None:
+    a, b, c = league.ids
+    await league.score()
+    query = f"?ranking={league.ranking_id}"
+    unread = await record(league, query, participants=listed([a, b]), result="2;1", key="M7")
+    (found,) = unread.json["unscored"]
+    assert (found["ranking_id"], "Forms that count" in found["why"]) == (league.ranking_id, True)
+    assert shown(unread) == {a: 0, b: 0, c: 0}
+    corrected = await record(league, query, result="2:1", key="M7")
+    assert ("unscored" in corrected.json, shown(corrected)) == (False, {a: 3, b: 0, c: 0})
+    new = {"group_id": 1, "participants": [b, c], "result": "gewonnen"}
+    several = await record_all(league, [{"key": "M7", "result": "1:0"}, new])
+    assert len(several.json["unscored"]) == 1
+    posted = {"group_id": 1, "participants": listed([a, b]), "result": "2;1"}
+    assert (await league.client.post("competitions.json", posted)).json.keys() == {"status", "message", "competition"}
+
+
 async def test_one_wrong_result_of_a_round_is_named_by_its_place_and_nothing_is_recorded(league: League) -> None:
     a, b, c = league.ids
     await league.score()
