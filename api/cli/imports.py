@@ -1,6 +1,7 @@
 """Commands about imports: of competitors, and of competitions, which can be undone."""
 
 from collections.abc import Callable
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,9 +15,10 @@ from api.cli.names import RankingText
 from api.cli.previews import DryRun, show_foreseen
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.imports.competitions import Competitions, read_competitions
+from api.imports.competitions import Competitions, read_competitions, read_fixtures
 from api.imports.competitors import read_competitors
 from api.imports.dates import DateOrder
+from api.imports.fixtures import FixturePlan
 from api.imports.importer import import_lines
 from api.imports.kinds import FileKind
 from api.imports.rows import FileRows, Reader, read_csv, read_ndjson
@@ -25,6 +27,7 @@ from api.interface.names import Names
 from engine.domain.errors import Unreadable
 from engine.domain.terms import OPERATOR
 from engine.log import import_runs
+from projections.answers.zones import zone_of
 
 CompetitorsFile = Annotated[
     Path, Parameter(help="A .csv or .ndjson file; - means standard input, in either format.", allow_leading_hyphen=True)
@@ -74,6 +77,64 @@ async def import_competitions(
         return read_competitions(read_csv(read_whole(file)), names.ranking(ranking), leave_out=leave_out, dates=dates)
 
     await _import(slug, kind_of, json=json, where=where)
+
+
+async def fixtures(
+    slug: Slug,
+    ranking: RankingText,
+    day: Annotated[str, Parameter(help="Day of the first round, such as 2026-09-05.")],
+    /,
+    *,
+    time: str = "",
+    every: str = "7d",
+    place: Annotated[list[str] | None, Parameter(negative="")] = None,
+    twice: Annotated[bool, Parameter(negative="")] = False,
+    group: Annotated[int | None, Parameter(negative="")] = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    time
+        When matches begin, in the tournament's time zone, such as 15:00.
+    every
+        From round to round: days, hours or minutes, such as 7d, 2h or 20min.
+    place
+        Where a match is; may be given several times: the matches of a round take turns.
+    twice
+        Let each be at home to each other.
+    group
+        The group of the matches, a whole number.
+    """
+    plan = FixturePlan(
+        day=day,
+        clock=time,
+        every=every,
+        places=tuple(place or ()),
+        twice=twice,
+        group="" if group is None else str(group),
+    )
+    if not dry_run:
+        await _import(slug, lambda names: read_fixtures(plan, names, names.ranking(ranking)), json=json, where=where)
+        return
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
+        planned, zone = plan.of(names.enrolled(names.ranking(ranking))), zone_of(view.publication.presentation.zone)
+    rows = [
+        {
+            **asdict(one),
+            "home": names.text_of(one.home),
+            "away": names.text_of(one.away),
+            "begins": one.begins.replace(tzinfo=zone).astimezone(UTC) if json else f"{one.begins:%Y-%m-%d %H:%M}",
+        }
+        for one in planned.fixtures
+    ]
+    printing.rows(rows, ("round", "begins", "home", "away", "location"), as_json=json)
+    if not json:
+        for number, who in planned.byes.items():
+            printing.say(f"round {number}: {names.text_of(who)} has no match")
 
 
 async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any]], *, json: bool, where: Where) -> None:

@@ -384,6 +384,18 @@ _TREE: Final = (
         """,
     ),
     Entry(
+        "fixtures",
+        "imports:fixtures",
+        """
+        Add the fixtures of a league: each competitor of RANKING meets each other once, or --twice, in rounds from DAY
+        on, at home and away in turn. With an odd number, one has no match in each round.
+
+        They are imported as the file of competitions that they are, so `tallybook import undo` takes them back, and a
+        later file with the scores completes them. --dry-run lists them, with who has no match.
+        """,
+        group=_COMPETE,
+    ),
+    Entry(
         "bring",
         "bring:bring",
         """

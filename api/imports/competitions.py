@@ -22,9 +22,11 @@ import msgspec
 
 from api.desk.fingerprints import fingerprint
 from api.imports.dates import DateOrder, order_of, year_first
+from api.imports.fixtures import FixturePlan
 from api.imports.kinds import CORRECTION, FileKind, FileLine, Print, changes_of
 from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow
-from api.imports.rows import FileRows, parted, taken
+from api.imports.rows import FileRows, parted, read_csv, taken
+from api.interface.names import Names
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.events import Event, Points, Recorded
@@ -196,6 +198,12 @@ def read_competitions(
     for row in rows:
         row.fields["date"] = year_first(row.fields["date"].strip(), order)
     return Competitions(ranking_id, columns, rows, leave_out=leave_out)
+
+
+def read_fixtures(plan: FixturePlan, names: Names, ranking_id: RankingId) -> "Competitions":
+    """The fixtures of the competitors of a ranking. Raises NotFound and Unacceptable."""
+    text = plan.csv(plan.of(names.enrolled(ranking_id)), names.text_of)
+    return read_competitions(read_csv(text.encode()), ranking_id)
 
 
 class Competitions(FileKind[CompetitionLine]):

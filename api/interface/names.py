@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from api.interface.competition_names import BETWEEN, competition_name
-from engine.domain.errors import Fault, NotFound, Unacceptable
+from engine.domain.errors import Fault, NotFound, Unacceptable, existing
 from engine.domain.ids import parse_id
 from engine.domain.names import name_key
 from engine.domain.state import Keyed
@@ -106,6 +106,19 @@ class Names:
     def competitor_in_steps(self, text: str) -> Steps[CompetitorId]:
         those = self._board.competitors
         return CompetitorId((yield from self._found("competitor", text, those, those.walk, _names_of_competitor)))
+
+    def enrolled(self, ranking_id: RankingId) -> tuple[CompetitorId, ...]:
+        """The competitors of a ranking, in their order. Raises NotFound."""
+        return tuple(existing(self._board.rankings, "ranking", ranking_id).participants)
+
+    def text_of(self, competitor_id: CompetitorId) -> str:
+        """How a list of competitors, separated by |, names this one: by name, unless it may mean another."""
+        name = self._board.competitors[competitor_id].name
+        try:
+            is_meant = "|" not in name and self.competitor(name) == competitor_id
+        except Unacceptable:
+            is_meant = False
+        return name if is_meant else f"id:{competitor_id}"
 
     def competitors(self, texts: Iterable[str]) -> tuple[CompetitorId, ...]:
         return tuple(map(self.competitor, texts))

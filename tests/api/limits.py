@@ -13,6 +13,7 @@ from api.http import body, compression, connections, forms, outgoing, reply, thr
 from api.http import limits as http_limits
 from api.imports import competitions as imported_competitions
 from api.imports import competitors as imported_competitors
+from api.imports import fixtures
 from api.imports.readers import archives as brought_archives
 from api.imports.readers import brought, cells, elements, sheets
 from api.interface import paging
@@ -518,6 +519,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
         "The command line": (
             ("an import's competitors", f"{imported_competitors.IMPORT_COMPETITORS_MAX:,}", "refused"),
             ("an import's competitions", f"{imported_competitions.IMPORT_COMPETITIONS_MAX:,}", "refused"),
+            ("competitors whose fixtures are made", f"{fixtures.FIXTURE_TEAMS_MAX}", "refused"),
             ("a brought file, unpacked", f"{_bytes(brought_archives.UNPACKED_BYTES_MAX)}", "refused"),
             ("a brought file as it is", f"{_bytes(brought.FILE_BYTES_MAX)}", "refused"),
             ("its XML elements", f"{elements.ELEMENTS_MAX:,} at the same time", "refused"),

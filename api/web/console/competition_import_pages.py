@@ -68,10 +68,14 @@ def competitions_look(
     """`unities`: of the ranking, with their names and notations."""
     given = {unity_id for one in new for _, unity_id in one.played.gives}
     used = [unity_id for unity_id in unities if unity_id in given]
+    has_rounds = any(one.played.round is not None or one.played.round_name for one in new)
+    has_places = any(one.played.location for one in new)
     rows: list[list[Child]] = []
     for played in [one.played for one in new[:ROWS_SHOWN]]:
         who = _few([isolated(names.competitor(c).name) for c in played.participants], BETWEEN)
         row: list[Child] = [who, venue.words.when_element(played.started_at), _score(played.result)]
+        row += [played.round_name or played.round] if has_rounds else []
+        row += [isolated(played.location)] if has_places else []
         row += [_gained([played.gives.get((c, u)) for c in played.participants], unities[u][1]) for u in used]
         rows.append(row)
     return Look(
@@ -81,6 +85,8 @@ def competitions_look(
             (venue.sport("{Match}"), "name"),
             ("Date", "when"),
             ("Score", ""),
+            *([("Round", "")] if has_rounds else []),
+            *([("Place", "")] if has_places else []),
             *[(unities[u][0], "value") for u in used],
         ],
         rows=rows,

@@ -45,6 +45,7 @@ from api.web.console.answering import (
 )
 from api.web.console.change_handlers import ChangeHandlers
 from api.web.console.changes import CONSOLE_CHANGES, CREATE_LIKE
+from api.web.console.fixture_handlers import FixtureHandlers
 from api.web.console.frame import CONSOLE, Venue, Viewer, message_page, sign_in_page, tournament_address
 from api.web.console.import_handlers import CompetitionImports, CompetitorImports, UndoHandlers
 from api.web.console.inputs import KEY, Filling, new_key
@@ -124,8 +125,11 @@ class ConsoleHandlers:
         form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
         form(f"{_TOURNAMENT}/competitors/{{competitor_id}}/remove", changes.removal_form, changes.remove)
         form(f"{ranking}/add", changes.points_form, changes.add_points)
-        for imports in (CompetitorImports(self._console), CompetitionImports(self._console)):
+        of_competitions = CompetitionImports(self._console)
+        for imports in (CompetitorImports(self._console), of_competitions):
             form(f"{_TOURNAMENT}{imports.path}", imports.form, imports.take)
+        fixtures = FixtureHandlers(self._console, of_competitions)
+        form(f"{ranking}/fixtures", fixtures.form, fixtures.show)
         form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", undo.ask, undo.undo)
         of_tournament("", reads.overview, _DONE)
         of_tournament("/imports", reads.imports, _DONE)

@@ -85,6 +85,12 @@ class ImportHandlers(ABC, Generic[_Line]):
         key = form.pop(KEY, "")
         if form.get(STEP) == BACK:
             return await self._page(incoming, viewer, Filling(key=new_key(), given=form))
+        return await self.taken(incoming, viewer, form, key)
+
+    async def taken(
+        self, incoming: IncomingRequest, viewer: Viewer, form: Form, key: str, warning: str = ""
+    ) -> bytes | Reply:
+        """Shows the effects of the text in a form, or imports it. `warning`: what should be looked at twice."""
         try:
             async with self._console.handlers.visited(incoming, viewer.token) as view:
                 kind = self._kind(incoming, form, read_csv(form.get(CSV, "").encode()))
@@ -100,7 +106,7 @@ class ImportHandlers(ABC, Generic[_Line]):
                         venue,
                         offer,
                         self._look(view, venue, incoming, new),
-                        kind.warning,
+                        kind.warning or warning,
                         filling,
                         new=len(new),
                         already=len(importer.lines) - len(new),

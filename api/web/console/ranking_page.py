@@ -61,6 +61,7 @@ def ranking_page(
     if viewer.may(Scope.WRITE) and is_open:
         by_hand = way("Add points", venue.address(f"{below}/add", _kept(query)), chief=not ranking.scorings)
         links.insert(len(links) if ranking.scorings else 0, by_hand)
+        links.append(way("Fixtures", venue.address(f"{below}/fixtures")))
         links.append(way("Import from a file", venue.address(f"{below}/import")))
         links.append(way(venue.sport("{Teams}"), venue.address(f"{below}/participants")))
         links.append(way("Order of the table", venue.address(f"{below}/classification")))

@@ -43,6 +43,7 @@ GIVEN: Final = {
     "competition history": "{slug} Ben~-~Cid",
     "competition change": "{slug} Ben~-~Cid --location Hall~2",
     "competition import": "{slug} Pyramid {competitions}",
+    "fixtures": "{slug} Pyramid 2026-09-05 --dry-run",
     "import list": "{slug}",
     "import undo": "{slug} {import}",
     "bring": "{brought} --yes",

@@ -273,3 +273,34 @@ def test_the_round_that_is_played_now_is_shown_first(rounds: list[tuple[int | No
         NOW,
     )
     assert (None if found is None else found.number) == number
+
+
+async def test_fixtures_are_shown_with_their_byes_then_made_and_filled_on_the_sheet(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    await season.client.put("presentation.json", {"zone": "Europe/Madrid"})
+    await league.score()
+    page = at(season, f"/rankings/{league.ranking_id}/fixtures")
+    wrong = await visitor.fill(page, {"day": "2026-03-21", "every": "x"})
+    assert "must be a number of days" in words(wrong.body.decode())
+    wanted = {
+        "day": "2026-03-21",
+        "time": "16:00",
+        "every": "7",
+        "unit": "d",
+        "places": "North\nSouth\n",
+        "twice": "on",
+    }
+    look = await visitor.fill(page, wanted)
+    said = words(look.body.decode())
+    assert "In each round, one has no competition: 1: Ajax" in said
+    assert "Celtic" in said
+    assert "North" in said
+    assert (await season.client.get("competitions.json?round=1")).json["competitions"]["competition"] == []
+    form, action = form_of(look.body.decode())
+    assert (await visitor.post(action, form)).status == 303
+    made = (await season.client.get("competitions.json?round=2")).json["competitions"]["competition"]
+    assert [(one["started_at"], one["location"]) for one in made] == [("2026-03-28 15:00:00", "North")]
+    sheet = at(season, "/matchday?round=2")
+    assert (await visitor.fill(sheet, {f"home[{made[0]['id']}]": "2", f"away[{made[0]['id']}]": "0"})).status == 303
+    assert sorted((await league.table()).values()) == [0, 0, 3]
