@@ -8,6 +8,7 @@ This file does not read the database. `fold_checks.py` checks what the events sa
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
+from operator import attrgetter
 from typing import Final, get_args
 
 from msgspec import UNSET, Struct, field
@@ -20,6 +21,7 @@ from engine.log.codec import BlockContent
 from projections.verification.findings import Finding
 from projections.verification.stored_log import TOPICS_SUM, StoredBlock, hash_of_topic
 
+_PERSONAL_FIELDS: Final = attrgetter("event.personal")
 _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 
 
@@ -122,7 +124,7 @@ class PersonalFields(Struct):
         """Whether one of the block's events has personal fields, or had some."""
         if block.personals is not None or content.entries is None:
             return True
-        return any(isinstance(entry.event, Naming) for entry in content.entries)
+        return any(map(_PERSONAL_FIELDS, content.entries))
 
     def check(self, block: StoredBlock, content: BlockContent) -> Iterator[Finding]:
         """Checks the personal fields of the block's events against the commitments in their bodies."""

@@ -181,30 +181,30 @@ class _Verification:
 
     def _check(
         self, block: StoredBlock, content: BlockContent | None, keys: Mapping[str, Sequence], facts: BlockFacts
-    ) -> Iterator[Reported]:
+    ) -> list[Reported]:
         """Checks the next block, folds its events, and moves the progress to its end. `keys`: the recorded sequences of
         the keys of its events."""
         blocks, names, folded = self._progress.blocks, self._progress.names, self._progress.folded
-        if wrong := blocks.check_link(block, content):
-            yield from wrong
+        found: list[Reported] = [*blocks.check_link(block, content)]
         if content is not None:
             if names.concern(block, content):
-                yield from names.check(block, content)
-            yield from self._folding.check(block, content, facts)
+                found += names.check(block, content)
+            found += self._folding.check(block, content, facts)
             if content.keyed:
-                yield from blocks.check_keys(content.first_sequence, [sent.key for sent in content.sent], keys)
+                found += blocks.check_keys(content.first_sequence, [sent.key for sent in content.sent], keys)
             for sequence, topics in facts.topics:
                 blocks.note_topics(sequence, topics)
             doubtful = facts.doubtful or facts.may_be_structural
             if fault := blocks.structure_fault(block, structural=facts.structural, doubtful=doubtful):
-                yield Finding(block.first_sequence, "block.structure_sequence", fault)
+                found.append(Finding(block.first_sequence, "block.structure_sequence", fault))
             if block.created != facts.created:
                 certain = folded.foldable and not facts.doubtful
                 if fault := created_fault(block, facts.created, certain=certain):
-                    yield Finding(block.first_sequence, "block.created", fault)
+                    found.append(Finding(block.first_sequence, "block.created", fault))
         else:
             folded.foldable = False
         blocks.advance(block, content)
+        return found
 
     async def _look_up(self, facts: BlockFacts) -> AsyncIterator[Reported]:
         """Checks what the last block leaves open."""

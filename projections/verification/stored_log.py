@@ -161,7 +161,7 @@ class StoredPersonal(Struct, frozen=True, array_like=True):
     text: str
 
 
-class StoredBlock(Struct, frozen=True):
+class StoredBlock(Struct, frozen=True, gc=False):
     """A row of `block`, and the personal fields of its events.
 
     `text` is what is hashed, None if its time is infinite. `log_size` is the column `log_bytes`. `whole`: all that was
@@ -220,7 +220,7 @@ def contents(blocks: Items[StoredBlock]) -> list[BlockContent | None]:
         each: Iterator[list[LogEntry] | None] = repeat(None)
     else:
         at = iter(entries)
-        each = (list(islice(at, of_block.count(b"\n") + 1)) for of_block in lines)
+        each = (list(islice(at, more + 1)) if (more := of_block.count(b"\n")) else [next(at)] for of_block in lines)
     return [
         None
         if block.text is None or block.recorded_us is None
