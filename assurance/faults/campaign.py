@@ -5,7 +5,7 @@
 `--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in
 docs/reliability.json, each with its seed, date, commit and machine, so that some cases can be run again while the rest
 stay. A result whose `injected` is not what the case says counts no more: who only rewords a case rewords it there, too.
-docs/CAMPAIGN.md is made from the results; `--page` writes that page without running anything, `--trial` runs without
+assurance/CAMPAIGN.md is made from the results; `--page` writes that page without running anything, `--trial` runs without
 keeping or writing anything, `--tools` names the tools that the machine lacks, with their packages and the cases that
 cannot be made without them, and ends with 1 if there are any.
 
@@ -46,7 +46,7 @@ for module in (
     importlib.import_module(f"assurance.faults.{module}")
 
 ROOT: Final = Path(__file__).parents[2]
-DOCUMENT: Final = ROOT / "docs" / "CAMPAIGN.md"
+DOCUMENT: Final = ROOT / "assurance" / "CAMPAIGN.md"
 RESULTS: Final = ROOT / "docs" / "reliability.json"
 FULL_SEEDS: Final = 1_000
 CASE_SECONDS_MAX: Final = 3_600
@@ -61,7 +61,7 @@ INTRODUCTION: Final = """\
 # The campaign
 
 `make faults` makes this page from `docs/reliability.json`, which has more figures.
-[RELIABILITY](RELIABILITY.md#how-it-is-tested) says what is tested and how, and lists the invariants I1 to I12.
+[RELIABILITY](../docs/RELIABILITY.md#how-it-is-tested) says what is tested and how, and lists the invariants I1 to I12.
 
 - *Held* covers only the invariants and statements of a case.
 - *Not shown*: nothing looked at was wrong, but what the case is for was not injected, or fell short.
@@ -214,7 +214,7 @@ def _write(results: Results) -> None:
 
 
 def page(results: Results) -> str:
-    """docs/CAMPAIGN.md, whole."""
+    """assurance/CAMPAIGN.md, whole."""
     return f"{INTRODUCTION}\n{_tables(results)}\n"
 
 

@@ -1,6 +1,6 @@
 """The share of the campaign that runs in ordinary tests: fixed seeds, and counts and times scaled down.
 
-The full size is `make faults`; docs/CAMPAIGN.md says what each case injects.
+The full size is `make faults`; assurance/CAMPAIGN.md says what each case injects.
 """
 
 from collections.abc import Callable

@@ -76,7 +76,7 @@ def test_each_sentence_of_the_contract_names_what_holds_it_and_each_of_these_is_
     assert set(re.findall(r"\*(\w+)\*", named)) == set(PROMISES)
     assert set(re.findall(r"\bI\d+", named)) == set(re.findall(r"^\| (I\d+) \|", how, re.M))
     cases = {int(number) for numbers in re.findall(r"cases ([\d, ]+)", named) for number in numbers.split(", ")}
-    rows = re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "CAMPAIGN.md").read_text(encoding="utf-8"), re.M)
+    rows = re.findall(r"^\| (\d+) \|", (ROOT / "assurance" / "CAMPAIGN.md").read_text(encoding="utf-8"), re.M)
     assert cases <= {int(number) for number in rows}
     tests = "".join([path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/test_*.py")])
     assert [one for one in re.findall(r"`(test_\w+)`", named) if f"def {one}(" not in tests] == []
