@@ -5,9 +5,9 @@
 `--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in
 docs/reliability.json, each with its seed, date, commit and machine, so that some cases can be run again while the rest
 stay. A result whose `injected` is not what the case says counts no more: who only rewords a case rewords it there, too.
-assurance/CAMPAIGN.md is made from the results; `--page` writes that page without running anything, `--trial` runs without
-keeping or writing anything, `--tools` names the tools that the machine lacks, with their packages and the cases that
-cannot be made without them, and ends with 1 if there are any.
+assurance/CAMPAIGN.md is made from the results; `--page` writes that page without running anything, `--trial` runs
+without keeping or writing anything, `--tools` names the tools that the machine lacks, with their packages and the cases
+that cannot be made without them, and ends with 1 if there are any.
 
 Exit codes: 0 all of it held; 1 something failed; 2 nothing failed, but something was not shown.
 """

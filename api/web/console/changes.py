@@ -37,7 +37,7 @@ from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
 from engine.domain.names import caseless_key
 from engine.domain.presentation import LANGUAGES
-from engine.domain.scoring import winner_by_score
+from engine.domain.scoring import scores_duels, winner_by_score
 from engine.domain.state import CompetitionState
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from engine.domain.times import timestamp
@@ -246,7 +246,7 @@ async def _new_competition(view: View, _ids: PathIds) -> Beginning:
 def _is_of_two(view: View) -> bool:
     """Whether the first ranking that scores results scores those of two."""
     scored = next((one.scorings for one in view.live.board.rankings.values() if one.scorings), ())
-    return any(award.value in _VALUES_OF_TWO for scoring in scored for award in scoring.awards)
+    return any(map(scores_duels, scored))
 
 
 async def _list(view: View, ids: PathIds) -> Beginning:
@@ -451,7 +451,6 @@ RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
 _ADD_COMPETITION: Final = _BY_NAME["POST competitions.json"]
 _OF_COMPETITION: Final = ("participants", "round", "round_name", "started_at", "location", "group_id", "scale", "key")
-_VALUES_OF_TWO: Final = ("outcome", "score", "for", "against")
 _HOME: Final = "home"
 _AWAY: Final = "away"
 REGISTER: Final = _BY_NAME["POST competitors.json"]

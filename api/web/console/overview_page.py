@@ -22,6 +22,7 @@ from api.web.console.frame import (
 from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text
+from engine.domain.scoring import scores_duels
 from engine.domain.terms import Counts
 from projections.answers.rankings import ListedRanking, ListedUnity
 from projections.answers.tournament import TournamentState
@@ -30,10 +31,8 @@ from projections.verification.noted import LastVerified
 
 RANKINGS_SHOWN: Final = 200
 """Rankings on the page of a tournament."""
-_FIXTURES: Final = "/competitions"
-"""Where matches are planned, and"""
 _RESULTS: Final = "/matchday"
-"""where their results are entered."""
+"""Where results are entered."""
 
 
 class Overview(Struct, frozen=True, kw_only=True):
@@ -90,7 +89,7 @@ def _next(viewer: Viewer, venue: Venue, overview: Overview) -> Html | None:
     steps = [
         _Step("Add {teams}", "Paste their names, one a line.", "/competitors/names", state.competitors > 0),
         _Step("Say what is played", "The sport says what a result gives.", "/rankings/like", state.rankings > 0),
-        _Step("Plan the {matches}", "Who plays whom, and when.", _FIXTURES, state.competitions > 0),
+        _Step("Plan the {matches}", "Who plays whom, and when.", _planned_on(overview), state.competitions > 0),
     ]
     if viewer.may(Scope.ADMIN):
         publish = "Everybody with the address sees the table."
@@ -109,6 +108,12 @@ def _next(viewer: Viewer, venue: Venue, overview: Overview) -> Html | None:
         for step in steps
     ]
     return element("section", element("h2", "What to do next"), element("ol", *items, class_="steps"))
+
+
+def _planned_on(overview: Overview) -> str:
+    """The page on which competitions are planned: all of a league at once, else one at a time."""
+    league = next((one for one in overview.rankings if any(map(scores_duels, one.scorings))), None)
+    return "/competitions/new" if league is None else f"/rankings/{league.id}/fixtures"
 
 
 def _waiting(venue: Venue, overview: Overview) -> Html | None:

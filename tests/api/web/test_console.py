@@ -127,7 +127,7 @@ USUAL: Final = {"name": "Cup", "csv": MATCH, "scope": "read", "group_id": "1"}
 """What forms are filled in with, where they ask for it."""
 NUMBERS_OF_FORMS: Final = {
     *("group_id", "round", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
-    *("criteria[1].best", "expires_in_days", "freeze", "reveal"),
+    *("criteria[1].best", "expires_in_days", "freeze", "reveal", "every"),
 }
 
 

@@ -99,6 +99,7 @@ async def test_a_first_tournament_is_guided_from_names_to_publication(visitor: V
     assert await next_step() == "/rankings/like"
     answer = await visitor.fill(home + "/rankings/like", {"name": "League", "like": "football"})
     assert answer.headers["Location"].partition("?")[0] == home
+    assert re.fullmatch(r"/rankings/[0-9]+/fixtures", await next_step())
     match = home + "/competitions/new"
     form, _ = form_of(await visitor.page(match))
     assert {"home", "away", "started_at", "group_id"} <= form.keys()
