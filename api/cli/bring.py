@@ -1,4 +1,4 @@
-"""The command that brings files of other programs."""
+"""The commands that bring files of other programs, and write such files."""
 
 import sys
 from contextlib import suppress
@@ -11,15 +11,19 @@ from msgspec.structs import asdict
 from api.cli import printing
 from api.cli.files import read_whole
 from api.cli.interruptions import interruptible
+from api.cli.names import RankingText
 from api.cli.previews import DryRun
 from api.cli.progress import progress
 from api.cli.tournaments import open_tournament
-from api.cli.where import HERE, Json, Where, desk_at, tournament_at
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.cli.writing import written_to
 from api.imports.bringing import Bringing, BringingPlan
 from api.imports.dates import DateOrder
 from api.imports.readers.recognising import read_file
+from api.imports.writing import WrittenForm, written
 from api.interface.direction import isolated
 from api.interface.kinds import KindName
+from api.interface.names import Names
 from engine.domain.errors import Unacceptable
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR
@@ -82,6 +86,27 @@ async def bring(
     printing.line(slug)
     if imported.name is not None:
         printing.say(f"to take its competitions back: tallybook import undo {slug} {imported.name}")
+
+
+async def write(
+    slug: Slug,
+    ranking: RankingText,
+    form: Annotated[WrittenForm, Parameter(help="clics: a scoreboard; trf: a report of a chess tournament.")],
+    /,
+    *,
+    output: Path | None = None,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    output
+        File to write to instead of standard output.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        text = await written(view, Names(view.live.board).ranking(ranking), form, with_keys=True)
+    with written_to(output) as write:
+        write(text)
 
 
 def _show(offer: BringingPlan, where_to: str) -> None:

@@ -410,6 +410,16 @@ _TREE: Final = (
         group=_COMPETE,
     ),
     Entry(
+        "ranking export",
+        "bring:write",
+        """
+        Write the standings of a ranking as a file that other programs read, and `bring` as well.
+
+        All its totals must come from results that such a file can have: those of one contest, or of games in rounds.
+        What is not kept here, such as ratings and tries at unsolved problems, is left out.
+        """,
+    ),
+    Entry(
         "competition list",
         "competitions:list_competitions",
         "List the competitions of a tournament in the order in which they were added.",

@@ -6,6 +6,8 @@
     /board/<slug>/competitors/<id>      how a competitor reached their position
     /board/<slug>/leaders               the leaders, and when each led
     /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
+    /board/<slug>/scoreboard.json       a contest for programs that read CLICS
+    /board/<slug>/report.trf            a chess tournament for programs that read TRF
     /board/<slug>/passage.json          points in the order of the log, which the script folds
     /board/<slug>/timeline.json         the same in the order in which they took place
     /board/<slug>/race.json             a unity through time, for a race
@@ -33,6 +35,7 @@ from api.http.reply import JSON, REVALIDATED, Reply, header
 from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
+from api.imports.writing import WrittenForm, written
 from api.interface.cells import EXCEL, PLAIN, CsvForm, csv_text, harmless
 from api.interface.declarations import RecallContext
 from api.interface.fields import (
@@ -177,6 +180,7 @@ _EMBEDDED: Final = _Sent(HTML_TYPE, EMBED_HEADERS + _BY_LANGUAGE)
 _JSON: Final = _Sent(JSON)
 _PNG: Final = _Sent("image/png")
 _CSV: Final = _Sent("text/csv; charset=utf-8", header("Content-Disposition", "attachment"))
+_TEXT: Final = _Sent("text/plain; charset=utf-8", header("Content-Disposition", "attachment"))
 
 
 class BoardHandlers:
@@ -213,6 +217,8 @@ class BoardHandlers:
         add("/timeline.json", _timeline_json, (*_TABLE_FIELDS[:1], _LANG), _JSON)
         add("/race.json", _race_json, (*_TABLE_FIELDS[:2], _LANG), _JSON)
         add("/table.csv", _table_csv, (*_TABLE_FIELDS, _FORMAT), _CSV)
+        add("/scoreboard.json", partial(_written, "clics"), _TABLE_FIELDS[:1], _JSON)
+        add("/report.trf", partial(_written, "trf"), _TABLE_FIELDS[:1], _TEXT)
         add(PICTURE, partial(_picture, self._pictures), _PICTURE_FIELDS, _PNG)
         add(LOGO, _logo, (), _PNG)
         self._static.add_to(router)
@@ -330,6 +336,11 @@ async def _timeline_json(context: RecallContext, site: Site, asked: _Asked) -> b
 
 async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
     return encode(race_shape(await ask(context, RaceQuestion(**asked.arguments))))
+
+
+async def _written(form: WrittenForm, context: RecallContext, _site: Site, asked: _Asked) -> bytes:
+    """Without the organiser's ids, which are not public."""
+    return (await written(context, asked.arguments.get("ranking_id"), form, with_keys=False)).encode()
 
 
 async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:

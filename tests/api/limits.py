@@ -14,6 +14,7 @@ from api.http import limits as http_limits
 from api.imports import competitions as imported_competitions
 from api.imports import competitors as imported_competitors
 from api.imports import fixtures
+from api.imports import written as written_files
 from api.imports.readers import archives as brought_archives
 from api.imports.readers import brought, cells, elements, sheets
 from api.interface import paging
@@ -525,6 +526,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("its XML elements", f"{elements.ELEMENTS_MAX:,} at the same time", "refused"),
             ("its rows, if it is a sheet", f"{sheets.SHEET_ROWS_MAX:,}", "refused"),
             ("columns of a sheet", f"{cells.COLUMNS_MAX}", "others left out"),
+            ("competitors of a ranking exported as a file", f"{written_files.LINES_WRITTEN_MAX:,}", "refused"),
             ("steps of an explanation", f"{explanation_text.STEPS_TOLD_MAX}", "others counted; `--json` has all"),
             ("overtakings of a step", f"{explanation_text.OVERTAKINGS_TOLD_MAX}", "others counted; `--json` has all"),
             ("characters of an event set aside", f"{setting_aside_cli.SHOWN_MAX:,}", "`--json` has all"),

@@ -1,8 +1,11 @@
-"""Event feeds of programming contests, CLICS 2023-06 and 2026-01. Pure.
+"""Event feeds and scoreboards of programming contests, CLICS 2023-06 and 2026-01. Pure.
 
 The contest is one competition, whose performances are the solved problems of each team: `A:43 B:120+2` is A in minute
 43, and B in minute 120 after two wrong tries. The last state of the feed counts, so a rejudging or a revealed verdict
 corrects. Where the official JSON schemas contradict the text of the specification, this follows the text.
+
+A scoreboard has neither names nor what a wrong try costs: teams are named by their ids, and the times of its rows tell
+the cost.
 """
 
 import re
@@ -60,13 +63,20 @@ def _solved(tries: Iterable[tuple[str, int, bool, bool]], label: Callable[[str],
 
 
 def _made(
-    name: str, penalty: int, key: str, start: str, teams: dict[str, Entrant], runs: dict[str, str], found: Noticed
+    name: str,
+    penalty: int,
+    key: str,
+    start: str,
+    teams: dict[str, Entrant],
+    runs: dict[str, str],
+    found: Noticed,
+    criteria: tuple[dict[str, Any], ...] = (),
 ) -> Brought:
     found.refuse_if_any()
     contest = Meeting(
         number=1, key=key, participants=tuple(runs), score="|".join(runs.values()), date=start, round_name=name
     )
-    table = BroughtRanking(name=name, like="icpc", entrants=tuple(teams), factors={"tries": penalty})
+    table = BroughtRanking(name=name, like="icpc", entrants=tuple(teams), factors={"tries": penalty}, criteria=criteria)
     return Brought(
         name=name,
         entrants=tuple(teams.values()),
@@ -163,6 +173,82 @@ def _relative(text: Any, where: str) -> int:
     return -size if found[1] else size
 
 
+# ── Scoreboards ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Problem(Struct):
+    problem_id: str
+    num_judged: int = 0
+    solved: bool = False
+    time: int | str | None = None
+
+
+class _Score(Struct):
+    num_solved: int
+    total_time: int | str
+
+
+class _Row(Struct):
+    rank: int | None
+    team_id: str
+    score: _Score
+    problems: list[_Problem] = []
+
+
+class _Scoreboard(Struct):
+    rows: list[_Row]
+
+
+BY_PENALTY: Final = ({"unity": "solved"}, {"unity": "penalty"})
+"""The order where who solved their last problem earlier does not stand ahead."""
+
+
+def read_scoreboard(content: bytes) -> Brought:
+    board: _Scoreboard = decoded(content, _Scoreboard, "the file")
+    found, teams, runs = Noticed(), dict[str, Entrant](), dict[str, str]()
+    last_of: dict[int | None, set[int]] = {}
+    costs: set[tuple[int, int]] = set()
+    for number, row in enumerate(board.rows, start=1):
+        where = f"row {number}"
+        if row.team_id in teams:
+            found.fault(where, f"team {row.team_id!r} stands in an earlier row")
+        teams[row.team_id] = Entrant(key=row.team_id, name=row.team_id)
+        done = [
+            (_minutes(one.time, where), max(one.num_judged - 1, 0), one.problem_id)
+            for one in row.problems
+            if one.solved
+        ]
+        runs[row.team_id] = " ".join(solved(label, at * _MINUTE, wrong) for at, wrong, label in sorted(done))
+        runs[row.team_id] = runs[row.team_id] or NONE_SOLVED
+        if len(done) != row.score.num_solved:
+            found.fault(where, "its problems are not those that num_solved counts")
+        last_of.setdefault(row.rank, set()).add(max(done, default=(0, 0, ""))[0])
+        wrong = sum(tries for _, tries, _ in done)
+        costs.add((_minutes(row.score.total_time, where) - sum(at for at, _, _ in done), wrong))
+    penalty = _cost(costs, found)
+    criteria = BY_PENALTY if any(len(its) > 1 for its in last_of.values()) else ()
+    return _made("Contest", penalty, "contest", "", teams, runs, found, criteria)
+
+
+def _minutes(time: int | str | None, where: str) -> int:
+    """Since 2026 it is a text. Raises Unreadable."""
+    return time if isinstance(time, int) else _relative(time, where) // _MINUTE
+
+
+def _cost(costs: set[tuple[int, int]], found: Noticed) -> int:
+    """The minutes of a wrong try, of the minutes of some teams, each with the number of these tries."""
+    penalty = next((minutes // wrong for minutes, wrong in costs if wrong), _MINUTES_PENALTY)
+    if any(minutes != penalty * wrong for minutes, wrong in costs):
+        found.fault("total_time", "it is not that of the problems with the same minutes for each wrong try")
+    return penalty_minutes(penalty * _MINUTE)
+
+
+SCOREBOARD: Final = FileReader(
+    name="CLICS scoreboard",
+    suffixes=(".json",),
+    recognises=lambda head: b'"rows"' in head and b'"team_id"' in head and b'"rank"' in head,
+    read=read_scoreboard,
+)
 CLICS: Final = FileReader(
     name="CLICS event feed",
     suffixes=(".ndjson", ".json"),

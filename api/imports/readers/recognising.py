@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from typing import Final
 
 from api.imports.readers.brought import FILE_BYTES_MAX, Brought, FileReader
-from api.imports.readers.clics import CLICS
+from api.imports.readers.clics import CLICS, SCOREBOARD
 from api.imports.readers.football_json import FOOTBALL_JSON
 from api.imports.readers.iof import IOF
 from api.imports.readers.lenex import LENEX
@@ -17,7 +17,7 @@ from api.imports.readers.srk import SRK
 from api.imports.readers.trf import TRF
 from engine.domain.errors import Unreadable
 
-READERS: Final = (IOF, LENEX, XLSX_READER, ODS_READER, CLICS, SRK, FOOTBALL_JSON, TRF, CSV_READER)
+READERS: Final = (IOF, LENEX, XLSX_READER, ODS_READER, CLICS, SCOREBOARD, SRK, FOOTBALL_JSON, TRF, CSV_READER)
 GROUP: Final = "tallybook.readers"
 _HEAD_BYTES: Final = 4_096
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, decoded
-from api.imports.readers.clics import NONE_SOLVED, SCORED_BY_POINTS, penalty_minutes, solved
+from api.imports.readers.clics import BY_PENALTY, NONE_SOLVED, SCORED_BY_POINTS, penalty_minutes, solved
 from engine.domain.errors import Unreadable
 
 _MINUTE: Final = 60_000
@@ -17,8 +17,6 @@ _UNITS: Final = {"ms": 1, "s": 1000, "min": _MINUTE, "h": 60 * _MINUTE, "d": 24 
 _SOLVED: Final = ("AC", "FB")
 _WITHOUT_PENALTY: Final = ["FB", "AC", "?", "NOUT", "CE", "UKE", None]
 _PENALTY: Final = [20, "min"]
-_CRITERIA: Final = ({"unity": "solved"}, {"unity": "penalty"})
-"""Who solved their last problem earlier does not stand ahead there."""
 
 
 class _Status(Struct):
@@ -105,7 +103,7 @@ def read_srk(content: bytes) -> Brought:
     found.refuse_if_any()
     title = _text(ranklist.contest.title) or "Contest"
     meetings = []
-    rules: dict[str, Any] = {"like": "icpc", "factors": {"tries": penalty}, "criteria": _CRITERIA}
+    rules: dict[str, Any] = {"like": "icpc", "factors": {"tries": penalty}, "criteria": BY_PENALTY}
     tables = [BroughtRanking(name=title, entrants=tuple(official), **rules)]
     if len(official) < len(entrants):
         tables.append(BroughtRanking(name=f"{title}: all", entrants=tuple(entrants), **rules))

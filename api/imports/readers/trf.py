@@ -39,10 +39,10 @@ _READ: Final = re.compile("0[0-9]2|1[0-9]2|2[0-2]2")
 """Records that are read, or say nothing of the ranking."""
 _ROUND_ROBIN: Final = re.compile("ROBIN|BERGER|SCHILLER|SCHEVENINGEN")
 _ROUND_ROBIN_TEXT: Final = re.compile(r"round.?robin|berger|\bRR\b", re.IGNORECASE | re.ASCII)
-_EDITION_FROM: Final = "2026/03/01"
+EDITION_FROM: Final = "2026/03/01"
 """Tournaments that began earlier have the tie-breaks of 2024."""
 _TIEBREAK: Final = re.compile("([A-Z]{2,4})(?:/[CM][0-9]|/L[+-][0-9]{1,2})?")
-_TIEBREAKS: Final = frozenset(("BH", "FB", "AOB", "SB", "DE", "WIN", "WON", "BPG", "BWG", "PS", "REP", "STD", "KS"))
+TIEBREAKS: Final = frozenset(("BH", "FB", "AOB", "SB", "DE", "WIN", "WON", "BPG", "BWG", "PS", "REP", "STD", "KS"))
 _OPTIONS: Final = {"C": "cut", "M": "median", "L": "limit"}
 _OF_TEAMS: Final = frozenset(("013", "310", "299"))
 """With these records, points may be other than those of the results."""
@@ -135,12 +135,12 @@ def _criteria(said: dict[str, str], found: Noticed) -> tuple[tuple[dict[str, Any
     is_swiss = not (_ROUND_ROBIN if coded.strip() else _ROUND_ROBIN_TEXT).search(coded or said.get("092", "")[4:])
     rules = {} if is_swiss else {"pairing": "predetermined"}
     start = said.get("042", "")[4:].strip()
-    rules |= {"edition": "2024-08"} if start and start < _EDITION_FROM else {}
+    rules |= {"edition": "2024-08"} if start and start < EDITION_FROM else {}
     order = said.get("212", "")[4:] or said.get("202", "")[4:]
     criteria: list[dict[str, Any]] = [{"unity": "points"}]
     for name in filter(None, (part.strip().upper() for part in order.split(","))):
         tiebreak = _TIEBREAK.fullmatch(name)
-        if tiebreak is not None and tiebreak[1] in _TIEBREAKS:
+        if tiebreak is not None and tiebreak[1] in TIEBREAKS:
             options = {_OPTIONS[kind]: int(number) for kind, number in re.findall("/([CML])([+-]?[0-9]+)", name)}
             criteria.append({"unity": "points", "tiebreak": tiebreak[1], **options, **rules})
         elif name != "PTS":
@@ -209,7 +209,11 @@ def _round(number: int, players: dict[int, _Player], found: Noticed) -> Iterator
                 found.fault(where, f"line {other.line} says something else of this game")
             elif own < opponent:
                 white_first = colour == "w" or its_colour == "b" or not (colour or its_colour)
-                score = "-:-" if both_lost else _SCORES[result if white_first else answer]
+                score = (
+                    ("0:0" if "-" not in result + answer else "-:-")
+                    if both_lost
+                    else _SCORES[result if white_first else answer]
+                )
                 yield ((own, opponent) if white_first else (opponent, own)), score
 
 

@@ -16,6 +16,7 @@ WITHOUT: Final = {
     **dict.fromkeys(("serve", "worker", "demo"), "it goes on"),
     **dict.fromkeys(("prove", "check-proof", "competitor export"), "it prints JSON in any case"),
     "tournament export": "an archive has a form of its own",
+    "ranking export": "so have files of other programs",
     "completion": "it prints a program of a shell",
 }
 """The commands that take no --json, and why."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from api.cli.where import Where, desk_at, tournament_at
 from api.imports.bringing import Bringing
 from api.imports.dates import DateOrder
 from api.imports.played import FORM_OF_DATES
+from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting
 from api.imports.readers.recognising import read_file
 from api.interface.kinds import KindName
 from engine.domain.terms import OPERATOR
@@ -40,6 +42,17 @@ async def bring(
 ) -> str:
     """Does what the command does, which listens for signals and so needs a process of its own. Returns the slug."""
     _, brought = read_file((FILES / file).read_bytes(), str(file))
+    return await bring_value(tallybook, brought, slug, like=like, dates=dates)
+
+
+async def bring_value(
+    tallybook: Tallybook,
+    brought: Brought,
+    slug: str = "",
+    *,
+    like: KindName | None = None,
+    dates: DateOrder | None = None,
+) -> str:
     slug = slug or await tallybook.done("tournament", "create", brought.name or "Sheet")
     async with desk_at(Where(database_url=tallybook.dsn)) as desk, tournament_at(desk, slug) as view:
         await Bringing(brought, like=like, dates=dates).bring(
@@ -369,3 +382,94 @@ async def test_the_command_brings_a_file_into_a_new_tournament(tallybook: Tallyb
     offer = ended.json
     assert (offer["slug"], offer["new_competitions"]) == ("our-open", 56)
     assert [run["name"] for run in await tallybook.json("import", "list", "our-open")] == [offer["import"]]
+
+
+# ── Written back ─────────────────────────────────────────────────────────────────────────────────────────
+
+_WRITTEN: Final[dict[str, tuple[str, str]]] = {
+    "swiss.trf": ("Lighthouse Open", "trf"),
+    "round_robin.trf": ("Club Final", "trf"),
+    "three_points.trf": ("Three Points Cup", "trf"),
+    "contest-2023-06.ndjson": ("Harbour Contest 2023", "clics"),
+    "ranklist.srk.json": ("Harbour Ranklist: all", "clics"),
+}
+
+
+async def same_when_written_and_brought(tallybook: Tallybook, slug: str, ranking: str, form: str, file: Path) -> None:
+    """Whether the table of a file that is written, and brought into a new tournament, is the same."""
+    await tallybook.done("ranking", "export", slug, ranking, form, "--output", str(file))
+    (name,) = await ranked(tallybook, later := await bring(tallybook, file))
+    names = {one["key"]: one["name"] for one in await tallybook.json("competitor", "list", slug)}
+    found = [(names.get(who, who), place, total) for who, place, total in await table(tallybook, later, name)]
+    assert sorted(found) == sorted(await table(tallybook, slug, ranking))
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("file", _WRITTEN)
+async def test_what_is_written_of_a_ranking_and_brought_again_has_the_same_table(
+    tallybook: Tallybook, tmp_path: Path, file: str
+) -> None:
+    ranking, form = _WRITTEN[file]
+    await same_when_written_and_brought(tallybook, await bring(tallybook, file), ranking, form, tmp_path / "again.json")
+
+
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 15), marks=pytest.mark.long)], ids=["one", "all"])
+@pytest.mark.parametrize("form", ["trf", "clics"])
+async def test_any_tournament_that_can_be_written_has_the_same_table_when_it_is_brought_again(
+    tallybook: Tallybook, tmp_path: Path, form: str, seeds: range
+) -> None:
+    for seed in seeds:
+        chance = random.Random(seed)
+        made = _games(chance) if form == "trf" else _contest(chance)
+        slug = await bring_value(tallybook, made)
+        await same_when_written_and_brought(tallybook, slug, "Made", form, tmp_path / f"{seed}.json")
+
+
+def _games(chance: random.Random) -> Brought:
+    players = tuple([f"FIDE {n}" if n % 2 else f"Player {n}" for n in range(1, chance.randrange(4, 9))])
+    meetings = []
+    for number in range(1, chance.randrange(2, 6)):
+        left = chance.sample(players, len(players))
+        while left:
+            pair = tuple([left.pop() for _ in range(min(len(left), chance.choice((1, 2, 2, 2))))])
+            scores = ("1:0", "½:½", "0:1", "+:-", "-:+", "-:-", "0:0")
+            score = chance.choice(scores if len(pair) == 2 else ("bye", "half bye", "zero bye", "full bye"))
+            key = f"{number} {' '.join(pair)}"
+            meetings.append(Meeting(number=1, key=key, participants=pair, score=score, round=number, date="2026-05-01"))
+    tiebreaks = chance.sample(("BH", "SB", "DE", "WON", "PS"), 2)
+    order = [{"unity": "points"}, *[{"unity": "points", "tiebreak": one} for one in tiebreaks]]
+    points = {"win": "3", "draw": "1", "loss": "0", "loss wo": "0", "bye": "1"}
+    points |= {"bye full": "3", "bye half": "1", "bye zero": "0"}
+    ranking = BroughtRanking(
+        name="Made",
+        like="chess-swiss",
+        entrants=players,
+        points=chance.choice(({}, points)),
+        criteria=tuple(order),
+    )
+    entrants = tuple([Entrant(key=one, name=f"Name {one[-1]}") for one in players])
+    return Brought(name="Made", entrants=entrants, rankings=(ranking,), meetings=tuple(meetings))
+
+
+def _contest(chance: random.Random) -> Brought:
+    teams = tuple([f"team-{n}" for n in range(chance.randrange(2, 8))])
+    runs = []
+    for _ in teams:
+        labels = chance.sample("ABCDE", chance.randrange(4))
+        tries = [(label, chance.choice((0, 60, 120, 299)), chance.randrange(4)) for label in labels]
+        runs.append(" ".join(f"{label}:{at}" + f"+{wrong}" * bool(wrong) for label, at, wrong in tries) or "-")
+    ranking = BroughtRanking(name="Made", like="icpc", entrants=teams, factors={"tries": chance.choice((0, 5, 20))})
+    contest = Meeting(number=1, key="c", participants=teams, score="|".join(runs), date="2026-05-01 10:00+00:00")
+    entrants = tuple([Entrant(key=one, name=one.title()) for one in teams])
+    return Brought(name="Made", entrants=entrants, rankings=(ranking,), meetings=(contest,))
+
+
+async def test_a_ranking_whose_totals_are_not_those_of_results_is_not_written(tallybook: Tallybook) -> None:
+    slug = await bring(tallybook, "swiss.trf")
+    await tallybook.done("points", "add", slug, "Lighthouse Open", "Archer, Ada=1")
+    assert await tallybook.refused("ranking", "export", slug, "Lighthouse Open", "trf") == [
+        "The standings cannot be written in this form: the total of Archer, Ada is not that of results."
+    ]
+    assert await tallybook.refused("ranking", "export", slug, "Lighthouse Open", "clics") == [
+        "The standings cannot be written in this form: the total of Archer, Ada is not that of results."
+    ]

@@ -127,6 +127,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.imports.readers.elements: DEPTH_MAX TOKEN_BYTES_MAX
         api.imports.readers.iof: _SECONDS_MAX
         api.imports.readers.trf: _ROUNDS_MAX
+        api.imports.written_trf: _ROUNDS_MAX
         api.imports.readers.xlsx: _CELLS_KEPT _KEPT_BYTES_MAX _ROWS_MAX
         api.cli.telemetry: PORT_MAX
         engine.domain.ids: _ID_DIGITS_MAX

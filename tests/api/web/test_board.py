@@ -1,5 +1,6 @@
 """The board, as a client without scripts and without a token sees it."""
 
+import asyncio
 import csv
 import gzip
 import io
@@ -13,6 +14,8 @@ from urllib.parse import quote
 
 import pytest
 
+from api.imports.bringing import Bringing
+from api.imports.readers.recognising import read_file
 from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, SideShape, latest_part
 from api.web.files import static_files
 from api.web.words import ENGLISH
@@ -34,6 +37,7 @@ from engine.domain.commands import (
 )
 from engine.domain.events import Criterion, Delta
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, UnityId
+from tests.api.imports.readers.damaged import FILES
 from tests.api.visitor import routes_below, unreached
 from tests.api.web.season import Championship
 from tests.bounds import Bounds
@@ -81,7 +85,7 @@ async def test_a_page_is_whole_without_scripts(championship: Championship) -> No
 
 async def test_links_lead_to_every_page(championship: Championship) -> None:
     """The others are what scripts and programs ask for, and the logo, which this tournament does not have."""
-    others = (".json", "/events", "/logo.png")
+    others = (".json", "/events", "/logo.png", ".trf")
     board = routes_below(championship.service, "/board/")
     pages = [template for template in board if not template.endswith(others)]
     assert len(pages) > 5
@@ -941,3 +945,21 @@ async def test_the_first_view_of_a_large_board_is_less_than_100_kb(championship:
     files = sum(size for name, size in static_files().sizes.items() if not name.startswith("uplot/"))
     assert len(lines_of(page.body.decode())) == 100
     assert len(gzip.compress(page.body)) + files < 100_000
+
+
+async def test_a_chess_tournament_can_be_fetched_as_a_report_without_the_ids_of_players(
+    championship: Championship,
+) -> None:
+    refused = await championship.get("/report.trf")
+    assert (refused.status, b"is not that of results" in refused.body) == (422, True)
+    _, brought = read_file((FILES / "swiss.trf").read_bytes(), "swiss.trf")
+    ended, nothing = asyncio.Event(), lambda _done, _of: None
+    await Bringing(brought).bring(
+        championship.service.desk, championship.live, actor=OPERATOR, stop=ended, progress=nothing
+    )
+    ranking_id = max(championship.live.board.rankings, key=lambda one: championship.live.board.rankings[one].number)
+    answer = await championship.get(f"/report.trf?ranking={ranking_id}")
+    assert b"2170" not in answer.body
+    _, again = read_file(answer.body, "again.trf")
+    assert [one.name for one in again.entrants] == [one.name for one in brought.entrants]
+    assert [one.score for one in again.meetings] == [one.score for one in brought.meetings]
