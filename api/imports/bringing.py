@@ -10,7 +10,7 @@ key are known by their name, as are rankings. The competitions that were added c
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime, tzinfo
 from hashlib import sha256
@@ -25,7 +25,7 @@ from api.imports.dates import DateOrder, order_of, year_first
 from api.imports.importer import Imported, Importer, asked, chunks, judged
 from api.imports.kinds import CORRECTION, FileKind, FileLine, Print, changes_of
 from api.imports.played import FORM_OF_DATES, result_of
-from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting
+from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting, bounded
 from api.imports.rows import FileRow
 from api.interface.fields import FieldMisread, begin_of_time
 from api.interface.kinds import Kind, KindName, KindUnity, create_ranking, kinds
@@ -42,7 +42,9 @@ from engine.domain.errors import Fault, Unacceptable
 from engine.domain.faults import refuse_if_any
 from engine.domain.names import name_key
 from engine.domain.notation import Notation
-from engine.domain.scoring import contradiction_faults, winner_by_score
+from engine.domain.rescoring import ChangedRanking, CorrectedCompetition
+from engine.domain.scoring import contradiction_faults, why_nothing, winner_by_score
+from engine.domain.state import UnityState
 from engine.domain.steps import Steps
 from engine.domain.terms import (
     ID_MAX,
@@ -52,10 +54,12 @@ from engine.domain.terms import (
     CompetitionId,
     CompetitorId,
     RankingId,
+    UnityId,
 )
 from engine.process.time_slices import in_time_slices
 from projections.answers.zones import zone_of
 from projections.board.board import Board
+from projections.columns.enrolment import Enrolment
 from projections.live.tournament import LiveTournament
 
 _ADD, _UNVOID = 0, 2
@@ -353,6 +357,7 @@ class Bringing:
         played = yield from _asked(meetings, after)
         _, faults = yield from judged(meetings, after, played, meetings.count(after))
         _refuse_if_any(faults)
+        unread = yield from _unread(board, planned, _by_reference(lines), played)
         return BringingPlan(
             format=file_format,
             name=self._brought.name,
@@ -364,7 +369,7 @@ class Bringing:
             competitions=len(played),
             new_competitions=sum(_ADD in line.left for line in played),
             corrected_competitions=sum(bool(line.left) and _ADD not in line.left for line in played),
-            notes=(*self._brought.notes, *_notes(board, planned), *_renamed(board, lines)),
+            notes=(*self._brought.notes, *unread, *_notes(board, planned), *_renamed(board, lines)),
         )
 
     async def bring(
@@ -454,6 +459,36 @@ def _notes(board: Board, planned: Items[_Planned]) -> Iterator[str]:
             yield f"ranking {ranking.name!r} has no scoring, so results give no points in it"
         elif ranking_id not in known and any(not scoring.groups and not scoring.name for scoring in ranking.scorings):
             yield f"ranking {ranking.name!r} scores competitions of all groups, including these"
+
+
+def _unread(
+    board: Board, planned: Items[_Planned], entrants: Mapping[str, EntrantLine], played: Iterable[MeetingLine]
+) -> Steps[list[str]]:
+    """Which results will give no points, and why."""
+    rankings = {one.table.name: _as_scored(board, one, entrants) for one in planned}
+    sentences = []
+    for line in played:
+        fields = line.fields()
+        said = {name: fields[name] for name in ("group_id", "participants", "result", "winner_id")}
+        for name, ranking in rankings.items():
+            why = why_nothing(ranking.scorings, CorrectedCompetition(**said, scale=""), ranking)
+            sentences += [] if why is None else [f"line {line.number} gives no points in {name}: {why}"]
+        yield
+    return bounded(sentences, "give no points")
+
+
+def _as_scored(board: Board, planned: _Planned, entrants: Mapping[str, EntrantLine]) -> ChangedRanking:
+    """The ranking with those of the file."""
+    added = [CompetitorId(entrants[one].id) for one in planned.table.entrants]
+    unities: Mapping[UnityId, UnityState]
+    if planned.ranking_id is not None:
+        ranking = board.rankings[planned.ranking_id]
+        unities, scorings, added = ranking.unities, ranking.scorings, [*ranking.participants, *added]
+    else:
+        assert planned.kind is not None
+        unities = {UnityId(number): unity for number, unity in enumerate(planned.kind.unities, start=1)}
+        scorings = planned.kind.scorings_with({unity.name: number for number, unity in unities.items()})
+    return ChangedRanking(scorings, Enrolment(dict.fromkeys(added)), unities, ())
 
 
 def _renamed(board: Board, lines: Items[EntrantLine]) -> Iterator[str]:

@@ -19,7 +19,9 @@ from api.desk.desk import Desk
 from engine.domain.awards import Scoring
 from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification, DeclareScoring
 from engine.domain.events import Criterion, MadeUnity
-from engine.domain.options import UnityOptions, as_main_unity, options_of
+from engine.domain.expiry import Expiry
+from engine.domain.notation import Notation
+from engine.domain.options import UnityOptions, as_main_unity, expiry_of, notation_of, options_of
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.answers.criteria import CriterionShape, criteria_of
 from projections.live.tournament import LiveTournament
@@ -56,6 +58,14 @@ KindName = Literal[
 class KindUnity(UnityOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     sort: Sort = Sort.DESC
+
+    @property
+    def notation(self) -> Notation:
+        return notation_of(self, self.sort)
+
+    @property
+    def expiry(self) -> Expiry | None:
+        return expiry_of(self)
 
 
 class Kind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

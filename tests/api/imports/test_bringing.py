@@ -314,6 +314,22 @@ async def test_each_match_that_is_left_without_its_result_is_named_with_the_reas
     assert told[-1] == f"  note: {note}"
 
 
+async def test_each_result_that_will_give_no_points_is_named_with_the_forms_that_count(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("Nr,Home,Away,Score\n1,A,B,3:1\n2,B,A,5:4\n3,A,B,won\n4,B,A,\n")
+    slug = ""
+    for _ in range(2):  # in a new ranking, and in one that is there
+        offer = await tallybook.json("bring", str(file), *filter(None, [slug]), "--like", "volleyball", "--dry-run")
+        assert [note.split(": ")[0] for note in offer["notes"]] == [
+            "line 3 gives no points in Table",
+            "line 4 gives no points in Table",
+        ]
+        assert "Forms that count: a score of two numbers" in offer["notes"][1]
+        slug = await bring(tallybook, file, slug, like="volleyball")
+
+
 async def test_a_file_that_does_not_tell_how_results_count_is_refused(tallybook: Tallybook) -> None:
     (reason,) = await tallybook.refused("bring", str(FILES / "league.xlsx"), "--yes")
     assert reason.startswith("The file does not say how its results count: add --like football, ")
