@@ -190,7 +190,7 @@ def _summary(words: Words, steps: Items[ExplanationStep], told: Together, unity:
     if unity.counts is Counts.SUM:
         sums = {"gained": words.signed(told.gained, notation), "lost": words.number(told.lost, notation)}
         said.insert(0, words.counted("changes", told.deltas, **sums))
-    if first is not None and last is not None:
+    if first is not None and last not in (None, first):
         said.append(words("from_to", first=first, last=last))
     return " ".join(said)
 

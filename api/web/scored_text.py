@@ -1,6 +1,7 @@
 """What a scoring gave points for, as a sentence on pages and on the command line."""
 
 from datetime import datetime
+from itertools import groupby
 
 from api.interface.direction import isolated
 from api.web.words import Words
@@ -35,6 +36,7 @@ def scored_text(
     told += f": {of}" if of and (not against or kind == "nothing") else ""
     told = told if on is None else words("scored_on", told=told, day=words.day(on))
     corrected = [
-        words("corrected", day=words.day(one.corrected_at), result=isolated(one.result)) for one in scored.earlier
+        words("corrected", day=day, result=", ".join(isolated(one.result) for one in of_day))
+        for day, of_day in groupby(scored.earlier, lambda one: words.day(one.corrected_at))
     ]
     return f"{told} ({'; '.join(corrected)})" if corrected else told

@@ -114,8 +114,12 @@ async def test_every_step_names_the_result_that_its_competition_had_then_and_say
         assert sentence in page, sentence
     assert "No points any more" not in page  # they no longer counted
     assert page.count("9 March 2026, 15:00 UTC") == 1  # when it was played; corrections have the time of theirs
+    await league.correct(match, result="4:0")
     by_date = words((await board.get(f"competitors/{a}?ranking={league.ranking_id}&on=2026-03-10")).body.decode())
     assert "Does not count" not in by_date
+    today = by_date.partition("(corrected on ")[2].partition(" from ")[0]
+    assert f"4:0 (corrected on {today} from 2:1, 0:0, 1:3)" in by_date
+    assert "From position" not in by_date  # it stayed first
 
 
 async def test_the_page_has_the_position_of_the_table_and_says_that_its_steps_compare_points_alone(
