@@ -127,6 +127,7 @@ class Router:
 
     def nothing_at(self, path: str) -> str:
         """Says that nothing is at `path`, and which path of as many parts is most like it."""
+        path = path.rstrip("/")
         if len(path) <= PATH_KEPT_CHARACTERS_MAX:
             templates = {
                 _bare(template): template for template in self._patterns if template.count("/") == path.count("/")

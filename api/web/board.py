@@ -11,6 +11,7 @@
     /board/<slug>/passage.json          points in the order of the log, which the script folds
     /board/<slug>/timeline.json         the same in the order in which they took place
     /board/<slug>/race.json             a unity through time, for a race
+    /board/<slug>/calendar.ics          the matches of a ranking, for programs that keep calendars
     /board/<slug>/logo.png              the logo of the tournament
     /board/<slug>/picture.png           the first lines, for previews of links to the page
 
@@ -55,6 +56,7 @@ from api.interface.public.view import PublicViews
 from api.interface.rendering import TaggedBody, encode, tagged_body
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
+from api.web.calendar import CALENDAR_TYPE, calendar
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
@@ -63,6 +65,7 @@ from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, RankingPage, Site, e
 from api.web.picture import Pictures
 from api.web.pictured import PICTURE_LINES
 from api.web.ranking_pages import RANKING_PAGES, shown_page
+from api.web.rounds_page import CALENDAR
 from api.web.table import column_name
 from api.web.words import ENGLISH, Words, words_for
 from engine.domain.errors import Fault, Refusal, Unreadable
@@ -76,6 +79,7 @@ from projections.answers.lookup import competitor_of, unity_of
 from projections.answers.names import NamesById
 from projections.answers.passages import PassageQuestion, TimelineQuestion
 from projections.answers.races import RaceQuestion
+from projections.answers.rounds import CalendarQuestion
 from projections.answers.view import ask
 from projections.answers.zones import days_in
 
@@ -179,6 +183,7 @@ _PAGE: Final = _Sent(HTML_TYPE, PAGE_HEADERS + _BY_LANGUAGE)
 _EMBEDDED: Final = _Sent(HTML_TYPE, EMBED_HEADERS + _BY_LANGUAGE)
 _JSON: Final = _Sent(JSON)
 _PNG: Final = _Sent("image/png")
+_CALENDAR: Final = _Sent(CALENDAR_TYPE)
 _CSV: Final = _Sent("text/csv; charset=utf-8", header("Content-Disposition", "attachment"))
 _TEXT: Final = _Sent("text/plain; charset=utf-8", header("Content-Disposition", "attachment"))
 
@@ -219,6 +224,7 @@ class BoardHandlers:
         add("/table.csv", _table_csv, (*_TABLE_FIELDS, _FORMAT), _CSV)
         add("/scoreboard.json", partial(_written, "clics"), _TABLE_FIELDS[:1], _JSON)
         add("/report.trf", partial(_written, "trf"), _TABLE_FIELDS[:1], _TEXT)
+        add(CALENDAR, _calendar, (*_TABLE_FIELDS[:1], _LANG), _CALENDAR)
         add(PICTURE, partial(_picture, self._pictures), _PICTURE_FIELDS, _PNG)
         add(LOGO, _logo, (), _PNG)
         self._static.add_to(router)
@@ -341,6 +347,13 @@ async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> byte
 async def _written(form: WrittenForm, context: RecallContext, _site: Site, asked: _Asked) -> bytes:
     """Without the organiser's ids, which are not public."""
     return (await written(context, asked.arguments.get("ranking_id"), form, with_keys=False)).encode()
+
+
+async def _calendar(context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    ranking_id = context.ranking_in(context.live.board, asked.arguments.get("ranking_id"))
+    found = await ask(context, CalendarQuestion(ranking_id=ranking_id))
+    name = f"{context.names.ranking(ranking_id)} \N{MIDDLE DOT} {site.name}"
+    return calendar(site.words, name, f"{context.live.tournament_id}.tallybook", found.matches)
 
 
 async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:

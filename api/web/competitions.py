@@ -2,6 +2,7 @@
 The script of the page takes them in their shape; `static/competitions.js` writes the same HTML, and keeps it current.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -59,14 +60,14 @@ class ShownCompetitionsShape(Struct, frozen=True, kw_only=True):
 def competitions_shape(table: BoardTable) -> ShownCompetitionsShape:
     shown, notation = table.competitions, table.form_notation
     return ShownCompetitionsShape(
-        latest=None if shown.latest is None else _competition_shape(shown.latest, notation),
-        late=None if shown.late is None else _competition_shape(shown.late, notation),
-        results=[_competition_shape(one, notation) for one in shown.results],
-        fixtures=[_competition_shape(one, notation) for one in shown.fixtures],
+        latest=None if shown.latest is None else competition_shape(shown.latest, notation),
+        late=None if shown.late is None else competition_shape(shown.late, notation),
+        results=[competition_shape(one, notation) for one in shown.results],
+        fixtures=[competition_shape(one, notation) for one in shown.fixtures],
     )
 
 
-def _competition_shape(shown: ShownCompetition, notation: Notation) -> ShownCompetitionShape:
+def competition_shape(shown: ShownCompetition, notation: Notation) -> ShownCompetitionShape:
     competition, performed = shown.competition, any(one.performance is not None for one in shown.sides)
     return ShownCompetitionShape(
         id=str(shown.competition_id),
@@ -130,8 +131,12 @@ def competitions_part(words: Words, shown: ShownCompetitionsShape) -> Html:
 
 
 def _list(words: Words, title: str, competitions: list[ShownCompetitionShape]) -> Html:
-    items = [element("li", _text(words, one), _where(words, one)) for one in competitions]
-    return element("div", element("h2", words(title)), element("ol", *items), hidden=not items)
+    return element("div", element("h2", words(title)), listed(words, competitions), hidden=not competitions)
+
+
+def listed(words: Words, competitions: Iterable[ShownCompetitionShape]) -> Html:
+    """One item for each."""
+    return element("ol", *[element("li", _text(words, one), _where(words, one)) for one in competitions])
 
 
 def _text(words: Words, one: ShownCompetitionShape) -> Html:

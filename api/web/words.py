@@ -96,7 +96,7 @@ class Words(Struct, frozen=True):
 
     def when(self, moment: datetime) -> str:
         """As `time`; the day alone for its first and its last second, which stand for a day without a time."""
-        return self.day(moment) if _is_day(self.local(moment)) else self.time(moment)
+        return self.day(moment) if self.is_day(moment) else self.time(moment)
 
     def time_element(self, moment: datetime) -> Html:
         """The time, for people and for programs."""
@@ -104,10 +104,13 @@ class Words(Struct, frozen=True):
 
     def when_element(self, moment: datetime) -> Html:
         """As `time_element`, for what `when` writes."""
-        local = self.local(moment)
-        if not _is_day(local):
+        if not self.is_day(moment):
             return self.time_element(moment)
-        return element("time", self.day(moment), datetime=local.date().isoformat())
+        return element("time", self.day(moment), datetime=self.local(moment).date().isoformat())
+
+    def is_day(self, moment: datetime) -> bool:
+        """Whether it is the first or the last second of a day in the zone, which stand for a day without a time."""
+        return f"{self.local(moment):%H%M%S}" in _ENDS_OF_DAY
 
     def local(self, moment: datetime) -> datetime:
         """The moment in the zone."""
@@ -121,10 +124,6 @@ def words_for(zone: str, *languages: str | None) -> Words:
     """The words of a page: in the first of the languages that is one, else in English."""
     language = next(filter(None, languages), "en")
     return Words(language if language in LANGUAGES else "en", zone)
-
-
-def _is_day(local: datetime) -> bool:
-    return f"{local:%H%M%S}" in _ENDS_OF_DAY
 
 
 def _offset_text(local: datetime) -> str:

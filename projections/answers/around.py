@@ -97,6 +97,11 @@ class Around:
             self._fixtures.append((competition.started_at, competition.number, competition_id))
             self.begun += [competition_id] if has_begun else []
 
+    def belongs(self, competition_id: CompetitionId, competition: Competition) -> bool:
+        """Whether it gave points in the ranking or, by its participants, belongs to it and to no hidden one."""
+        who = competition.participants
+        return competition_id in self._sums.given or (bool(who) and self._is_hers(who))
+
     def _is_hers(self, who: Items[CompetitorId]) -> bool:
         return _all_in(self._ranking.participants, who) and not any(_all_in(one, who) for one in self._elsewhere)
 

@@ -1,15 +1,19 @@
 """The rounds of a tournament, and the matches of one of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, tzinfo
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from engine.domain.errors import NotFound
+from engine.domain.notation import Notation
+from engine.domain.presentation import in_zone
 from engine.domain.steps import Steps
-from engine.domain.terms import CompetitionId
-from engine.process.time_slices import in_time_slices
+from engine.domain.terms import CompetitionId, Counts, RankingId, UnityId
+from engine.process.time_slices import all_of, in_time_slices
+from projections.answers.around import Around, ShownCompetition
+from projections.answers.lookup import ranking_of, unity_of
 from projections.answers.view import Question, View
 from projections.answers.zones import zone_of
 from projections.board.board import Board, Competition
@@ -18,6 +22,10 @@ ROUND_COMPETITIONS_MAX: Final = 20_000
 """Competitions among which rounds are sought: the newest."""
 ROUND_MATCHES_MAX: Final = 100
 """Matches of a round in one answer."""
+CALENDAR_MATCHES_MAX: Final = 1_000
+"""Matches in a calendar."""
+CALENDAR_NAMES_MAX: Final = 10
+"""Participants that an entry of a calendar names."""
 _NAMED: Final = "name:"
 _UNDATED: Final = "undated"
 
@@ -64,18 +72,101 @@ class RoundMatchesQuestion(Question[RoundMatches], frozen=True, kw_only=True):
     async def answered(self, view: View) -> RoundMatches:
         board = view.live.board
         zone = zone_of(board.publication.presentation.zone)
-        found = await in_time_slices(_by_round(board, zone, self.group_id))
-        rounds = sorted([one for one, _ in found.values()], key=_order)
-        if self.round is not None and self.round not in found:
-            raise NotFound("There is no such round.")
-        shown = found[self.round][0] if self.round is not None else current(rounds, self.now)
-        matches = [] if shown is None else sorted(found[shown.key][1], key=lambda one: _match_order(*one))
-        return RoundMatches(
-            rounds=rounds,
-            round=shown,
-            matches=dict(matches[:ROUND_MATCHES_MAX]),
-            more=max(0, len(matches) - ROUND_MATCHES_MAX),
+        found = await in_time_slices(_by_round(board, zone, lambda _, one: self.group_id in (None, one.group_id)))
+        return _chosen(found, self.round, self.now)
+
+
+class RankingRound(Struct, frozen=True, kw_only=True):
+    """As RoundMatches, with what each match gave in a unity, written in this `notation`."""
+
+    rounds: list[Round]
+    round: Round | None
+    matches: list[ShownCompetition]
+    more: int
+    notation: Notation
+
+
+class RankingRoundQuestion(Question[RankingRound], frozen=True, kw_only=True):
+    """A round of a ranking: the matches that gave points in it, and those of its participants alone. `unity_id`: None:
+    the main one. `round`: its key; None: the one that was played at the last event. Raises NotFound, and as
+    `View.sums`."""
+
+    ranking_id: RankingId
+    unity_id: UnityId | None = None
+    round: str | None = None
+
+    async def answered(self, view: View) -> RankingRound:
+        live = view.live
+        unity_id = unity_of(live.board, self.ranking_id, self.unity_id)
+        now = await view.recorded_at(live.head)
+        sums = await view.sums(self.ranking_id)
+        board, ranking = live.board, ranking_of(live.board, self.ranking_id)
+        around = Around(board, ranking, sums, view.hidden, None)
+        zone = zone_of(board.publication.presentation.zone)
+        found = _chosen(await in_time_slices(_by_round(board, zone, around.belongs)), self.round, now)
+        unity = ranking.unities[unity_id]
+        return RankingRound(
+            rounds=found.rounds,
+            round=found.round,
+            matches=await all_of(around.shown(one, unity_id) for one in found.matches),
+            more=found.more,
+            notation=unity.notation.of_points if unity.counts is Counts.SUM else unity.notation,
         )
+
+
+class DatedMatch(Struct, frozen=True, kw_only=True):
+    """A match that has a date, and its participants."""
+
+    competition_id: CompetitionId
+    competition: Competition
+    names: list[str]
+
+
+class DatedMatches(Struct, frozen=True):
+    """Those of a calendar, by date."""
+
+    matches: list[DatedMatch]
+
+
+class CalendarQuestion(Question[DatedMatches], frozen=True, kw_only=True):
+    """The dated matches of a ranking, chosen as in RankingRoundQuestion: the last CALENDAR_MATCHES_MAX. Raises as
+    that."""
+
+    ranking_id: RankingId
+
+    async def answered(self, view: View) -> DatedMatches:
+        sums = await view.sums(self.ranking_id)
+        board = view.live.board
+        around = Around(board, ranking_of(board, self.ranking_id), sums, view.hidden, None)
+        found = await in_time_slices(_by_round(board, zone_of(board.publication.presentation.zone), around.belongs))
+        dated = [(one.date, its) for _, matches in found.values() for its, one in matches if one.date is not None]
+        last = sorted(dated)[-CALENDAR_MATCHES_MAX:]
+        return DatedMatches(await all_of(_dated(board, its) for _, its in last))
+
+
+def _dated(board: Board, competition_id: CompetitionId) -> DatedMatch:
+    competition = board.competitions[competition_id]
+    named = competition.participants[:CALENDAR_NAMES_MAX]
+    names = [board.competitors[one].name for one in named]
+    return DatedMatch(competition_id=competition_id, competition=competition, names=names)
+
+
+_ByKey: TypeAlias = dict[str, tuple[Round, list[tuple[CompetitionId, Competition]]]]
+
+
+def _chosen(found: _ByKey, key: str | None, now: datetime) -> RoundMatches:
+    """The round with this key; None: the current one. Raises NotFound."""
+    rounds = sorted([one for one, _ in found.values()], key=_order)
+    if key is not None and key not in found:
+        raise NotFound("There is no such round.")
+    shown = found[key][0] if key is not None else current(rounds, now)
+    matches = [] if shown is None else sorted(found[shown.key][1], key=lambda one: _match_order(*one))
+    return RoundMatches(
+        rounds=rounds,
+        round=shown,
+        matches=dict(matches[:ROUND_MATCHES_MAX]),
+        more=max(0, len(matches) - ROUND_MATCHES_MAX),
+    )
 
 
 def current(rounds: Iterable[Round], now: datetime) -> Round | None:
@@ -106,14 +197,12 @@ def _key(number: int | None, name: str, day: date | None) -> str:
     return _UNDATED if day is None else day.isoformat()
 
 
-def _by_round(
-    board: Board, zone: tzinfo, group_id: int | None
-) -> Steps[dict[str, tuple[Round, list[tuple[CompetitionId, Competition]]]]]:
-    found: dict[str, tuple[Round, list[tuple[CompetitionId, Competition]]]] = {}
+def _by_round(board: Board, zone: tzinfo, wanted: Callable[[CompetitionId, Competition], bool]) -> Steps[_ByKey]:
+    found: _ByKey = {}
     count = len(board.competitions)
     for competition_id, one in board.competitions.run(count - ROUND_COMPETITIONS_MAX + 1, count):
         yield
-        if one.voided_at is not None or group_id not in (None, one.group_id):
+        if one.voided_at is not None or not wanted(competition_id, one):
             continue
         key = key_of(one, zone)
         if key not in found:
@@ -130,7 +219,7 @@ def _by_round(
 
 
 def _day(competition: Competition, zone: tzinfo) -> date | None:
-    return None if competition.date is None else competition.date.astimezone(zone).date()
+    return None if competition.date is None else in_zone(competition.date, zone).date()
 
 
 def _order(one: Round) -> tuple[bool, float, bool, int, str]:

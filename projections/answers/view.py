@@ -158,6 +158,13 @@ class View(Struct):
         """As `read_sums` of `projections/live/sums.py`."""
         await read_sums(self.live, ranking_id, self.read_sums)
 
+    async def sums(self, ranking_id: RankingId) -> CompetitionSums:
+        """Those of now, current until the next pause. Raises Overtaken, and as `know_sums`."""
+        await self.know_sums(ranking_id)
+        if (found := self.live.sums.get(ranking_id)) is None:
+            raise Overtaken
+        return found
+
     async def sums_then(self, ranking_id: RankingId, then: PastBoard) -> CompetitionSums:
         """What the competitors of a ranking had got in each competition. Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head

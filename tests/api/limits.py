@@ -408,6 +408,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("a page of `/tv`", _seconds(board_page.TV_SECONDS), "the next page"),
             ("lines for a script at once", f"{board.LINES_ASKED_MAX}", "400"),
             ("lines of a CSV", f"{board.CSV_LINES_MAX:,}", "more with `offset=`"),
+            ("matches of a calendar", f"the last {rounds.CALENDAR_MATCHES_MAX:,}", "left out"),
+            ("participants of a match in a calendar", f"{rounds.CALENDAR_NAMES_MAX}", "not named"),
             ("lines of a picture", f"the first {pictured.PICTURE_LINES}", "others counted"),
             (
                 "pictures that a process draws (of a past moment once)",

@@ -202,6 +202,7 @@ def test_other_paths_lead_nowhere(path: str) -> None:
         ("/tournament/cup/rankings/7/standing.json", "/tournament/{tournament}/rankings/{ranking_id}/standings.json"),
         ("/tournaments/cup/rankings.json", "/tournament/{tournament}/rankings.json"),
         ("/board/cup/rankings/7/standings.jsn", "/board/{tournament}/rankings/{ranking_id}/standings.json"),
+        ("/board/cup/", "/board/{tournament}"),
         ("/tournament/cup/results/7.json", None),
         ("/wp-login.php", None),
     ],

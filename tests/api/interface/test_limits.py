@@ -133,6 +133,7 @@ INTERNAL: Final[dict[str, str]] = {
         engine.domain.ids: _ID_DIGITS_MAX
         api.interface.resources.points: _DELTA_DIGITS_MAX _DELTA_CHARACTERS_MAX
         api.service.api_process: DESCRIPTORS_KEPT
+        api.web.calendar: CALENDAR_LINE_BYTES_MAX
         api.web.console.console: _SESSION_SECONDS
         api.webhooks.addresses: _HOST_CHARACTERS_MAX _LOOKUP_SECONDS_MAX
         tallybook_client.webhooks: BODY_BYTES_MAX""",

@@ -134,7 +134,15 @@ async def test_competitions_at_the_ends_of_the_calendar_are_shown_everywhere(
     for path, fields in reads:
         for query in _queries(fields, season):
             await answered(path.format_map(words) + query)
-    for below in ("/timeline.json", "/race.json", "/picture.png", "/leaders", f"/competitors/{ids[0]}"):
+    for below in (
+        "/rounds",
+        "/calendar.ics",
+        "/timeline.json",
+        "/race.json",
+        "/picture.png",
+        "/leaders",
+        f"/competitors/{ids[0]}",
+    ):
         await shown(f"/board/{slug}{below}")
     for below in ("", "/tv", "/embed", "/table.json", "/table.csv"):
         for name, end in product(("at", "on", "since"), ENDS):

@@ -1,0 +1,77 @@
+"""Matches as a calendar that other programs subscribe to: iCalendar, RFC 5545."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+from api.web.words import Words
+from projections.answers.rounds import DatedMatch
+
+CALENDAR_TYPE: Final = "text/calendar; charset=utf-8"
+CALENDAR_LINE_BYTES_MAX: Final = 75
+"""RFC 5545, section 3.1: longer lines are folded."""
+
+
+def calendar(words: Words, name: str, host: str, matches: Iterable[DatedMatch]) -> bytes:
+    """The calendar with this name. `host` makes the ids of its entries unique in the world."""
+    lines = [
+        "BEGIN:VCALENDAR",
+        "VERSION:2.0",
+        "PRODID:-//Tallybook//Tallybook//EN",
+        f"X-WR-CALNAME:{_escaped(name)}",
+        "REFRESH-INTERVAL;VALUE=DURATION:PT1H",
+    ]
+    for match in matches:
+        lines += _entry(words, host, match)
+    return "".join(map(_folded, [*lines, "END:VCALENDAR"])).encode()
+
+
+def _entry(words: Words, host: str, match: DatedMatch) -> list[str]:
+    one = match.competition
+    assert one.date is not None
+    local = words.local(one.date)
+    begins = f"DTSTART:{_time(one.date)}"
+    if words.is_day(one.date):  # without an end it lasts the day
+        begins = f"DTSTART;VALUE=DATE:{_date(local)}"
+    score = one.result if isinstance(one.result, str) else None
+    middle = f" {score} " if score is not None and len(match.names) == 2 else " \N{EN DASH} "
+    number = None if one.round is None else words("round", number=one.round)
+    return [
+        "BEGIN:VEVENT",
+        f"UID:{match.competition_id}@{host}",
+        f"DTSTAMP:{_time(one.updated_at)}",
+        f"LAST-MODIFIED:{_time(one.updated_at)}",
+        begins,
+        f"SUMMARY:{_escaped(middle.join(match.names))}",
+        *([f"LOCATION:{_escaped(one.location)}"] if one.location else []),
+        *([f"DESCRIPTION:{_escaped(one.round_name or number or '')}"] if one.round_name or number else []),
+        "TRANSP:TRANSPARENT",
+        "END:VEVENT",
+    ]
+
+
+def _time(moment: datetime) -> str:
+    return f"{_date(moment.astimezone(UTC))}{moment.astimezone(UTC):T%H%M%SZ}"
+
+
+def _date(moment: datetime) -> str:
+    return f"{moment.year:04}{moment:%m%d}"
+
+
+def _escaped(text: str) -> str:
+    """Text without the marks that separate texts, and without line breaks."""
+    for mark in "\\;,":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.splitlines())
+
+
+def _folded(line: str) -> str:
+    """The line in pieces of at most CALENDAR_LINE_BYTES_MAX bytes, none of which divides a character."""
+    pieces, piece, size = [], "", 0
+    for character in line:
+        length = len(character.encode())
+        if size + length > CALENDAR_LINE_BYTES_MAX:
+            pieces.append(piece)
+            piece, size = " ", 1
+        piece, size = piece + character, size + length
+    return "\r\n".join([*pieces, piece]) + "\r\n"

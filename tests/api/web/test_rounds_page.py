@@ -1,0 +1,82 @@
+"""The page of all rounds of a ranking, on its board, and the calendar of its matches."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.web.calendar import CALENDAR_LINE_BYTES_MAX, _escaped, _folded
+from tests.api.public_boards import Board, change
+from tests.api.scored import League
+from tests.api.web.test_console import words
+from tests.service import Client, create_ranking, register
+
+
+async def test_a_board_shows_every_round_of_its_ranking_and_no_match_of_others(
+    league: League, board: Board, client: Client
+) -> None:
+    await league.score()
+    ajax, bari, celtic = league.ids
+    await league.play(ajax, bari, "2:1", round=1, started_at="2026-05-02 15:00:00")
+    await league.play(bari, celtic, "", round=2, started_at="2026-05-09 15:00:00", group_id=1)
+    await league.play(bari, ajax, "", round=2, started_at="2026-05-09 15:00:00", group_id=2)
+    await league.play(ajax, celtic, "", round=3, started_at="2026-05-16 15:00:00")
+    others = await register(client, "Dynamo", "Everton")
+    hidden = await create_ranking(client, [*others, ajax, celtic], name="Secret")
+    await client.put(f"rankings/{hidden['id']}/visibility.json", {"hidden": "true"})
+    await league.play(*others, "1:1", round=2)
+    await change(client, published="true")
+
+    async def page(query: str = "") -> Any:
+        answer = await board.get(f"rounds?ranking={league.ranking_id}{query}")
+        assert answer.status == 200, answer.body
+        return words(answer.body.decode())
+
+    current = await page()
+    for said in "Round 2", "Group 1", "Bari \N{EN DASH} Celtic", "Group 2":
+        assert said in current
+    assert "Dynamo" not in current
+    first = await page("&round=1&lang=de")
+    for said in "Runde 1", "Ergebnisse und Spielplan", "Ajax 2:1 Bari", "Ajax +3, Bari 0", "Alle Runden":
+        assert said in first
+    for strange in "round=9", "round=3":  # all teams of the third are in a ranking that is hidden
+        assert (await board.get(f"rounds?ranking={league.ranking_id}&{strange}")).status == 404
+    table = await client.send("GET", f"/board/{board.slug}?ranking={league.ranking_id}")
+    assert f"/rounds?ranking={league.ranking_id}" in table.body.decode()
+
+
+async def test_the_calendar_has_the_dated_matches_with_their_results(
+    league: League, board: Board, client: Client
+) -> None:
+    ajax, bari, celtic = league.ids
+    await client.put("presentation.json", {"zone": "Europe/Berlin"})
+    played = await league.play(ajax, bari, "2:1", started_at="2026-05-02 13:00:00", location="Park, North; 1")
+    whole_day = await league.play(bari, celtic, "", started_at="2026-05-08 22:00:00", round=2)
+    await league.play(celtic, ajax, "")
+    await change(client, published="true")
+    answer = await board.get(f"calendar.ics?ranking={league.ranking_id}&lang=fr")
+    assert answer.headers["Content-Type"] == "text/calendar; charset=utf-8"
+    lines = answer.body.decode().split("\r\n")
+    assert (lines[0], lines[-2:]) == ("BEGIN:VCALENDAR", ["END:VCALENDAR", ""])
+    assert [line for line in lines if line.startswith(("SUMMARY", "DTSTART", "LOCATION", "DESCRIPTION"))] == [
+        "DTSTART:20260502T130000Z",
+        "SUMMARY:Ajax 2:1 Bari",
+        "LOCATION:Park\\, North\\; 1",
+        "DTSTART;VALUE=DATE:20260509",
+        "SUMMARY:Bari \N{EN DASH} Celtic",
+        "DESCRIPTION:Journ\N{LATIN SMALL LETTER E WITH ACUTE}e 2",
+    ]
+    ids = [line.partition("@")[0] for line in lines if line.startswith("UID:")]
+    assert ids == [f"UID:{played}", f"UID:{whole_day}"]
+    stamps = [line.partition(":")[2] for line in lines if line.startswith("DTSTAMP")]
+    assert all(datetime.strptime(one, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) <= datetime.now(UTC) for one in stamps)
+
+
+@given(st.text())
+def test_lines_of_a_calendar_are_short_and_say_the_same_when_they_are_put_together(text: str) -> None:
+    folded = _folded(f"SUMMARY:{_escaped(text)}")
+    assert all(len(line.encode()) <= CALENDAR_LINE_BYTES_MAX for line in folded.split("\r\n"))
+    said = folded.removesuffix("\r\n").replace("\r\n ", "").removeprefix("SUMMARY:")
+    assert said == _escaped(text)
+    assert said.replace("\\,", ",").replace("\\;", ";").replace("\\\\", "\\") == " ".join(text.splitlines())
