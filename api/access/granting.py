@@ -44,7 +44,7 @@ async def in_use(database: Database, mine: Token, token_id: int | None) -> Token
 async def revoke(database: Database, mine: Token, token_id: int | None) -> Token:
     """Ends a token within reach. Raises NotFound."""
     token = await in_use(database, mine, token_id)
-    async with database.connection() as connection:
+    async with database.writing() as connection:
         return await auth.revoke(connection, token.token_id) or token  # somebody else has just ended it
 
 
@@ -53,7 +53,7 @@ async def grant(
 ) -> tuple[Token, str]:
     """Makes a token for tournaments of one's own, by their `slugs`, or, if those are empty, for all of them. It does
     not outlive one's own. Raises Unacceptable."""
-    async with database.connection() as connection:
+    async with database.writing() as connection:
         tournament_ids: list[TournamentId] | None = [*mine.tournament_ids] if mine.tournament_ids is not None else None
         if slugs:
             found = [(slug, await registry.tournament_named(connection, slug)) for slug in slugs]

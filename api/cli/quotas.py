@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from api.cli import printing
-from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at, writing_to
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.quotas import shares_of
 from engine.domain.errors import Unacceptable
 from engine.log import quotas
@@ -45,7 +45,7 @@ async def quota_of_tournament(
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         tournament_id = view.live.tournament_id
         if none or given.bounds():
-            async with writing_to(desk.database) as connection:
+            async with desk.database.writing() as connection:
                 before = await quotas.quota_of(connection, tournament_id) or Quota()
                 after = Quota() if none else Quota(**dict(before.bounds() + given.bounds()))
                 await quotas.set_quota(connection, tournament_id, after)

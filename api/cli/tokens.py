@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from api.access import auth
 from api.access.auth import Scope, Token
 from api.cli import printing
-from api.cli.where import HERE, Json, Where, database_at, known, writing_to
+from api.cli.where import HERE, Json, Where, database_at, known
 from engine.database.pool import Database
 from engine.domain.errors import NotFound
 from engine.domain.terms import ActorId, TournamentId
@@ -78,7 +78,7 @@ async def make_token(
     *,
     expires_in_days: int | None,
 ) -> tuple[Token, str]:
-    async with writing_to(database) as connection:
+    async with database.writing() as connection:
         return await auth.create(
             connection, name=name, scope=scope, tournament_ids=tournament_ids, expires_in_days=expires_in_days
         )
@@ -86,7 +86,7 @@ async def make_token(
 
 async def replace_token(database: Database, name: str, scope: Scope, *, expires_in_days: int) -> str:
     """Makes a token for all tournaments, and revokes all others of its name. Returns its text."""
-    async with writing_to(database) as connection:
+    async with database.writing() as connection:
         for token in await auth.listed(connection):
             if token.name == name:
                 await auth.revoke(connection, token.token_id)

@@ -10,7 +10,7 @@ from api.cli import printing
 from api.cli.arguments import option, positional
 from api.cli.files import read_bytes
 from api.cli.verbs import Done, verb
-from api.cli.where import HERE, Json, Where, database_at, desk_at, tournament_at, writing_to
+from api.cli.where import HERE, Json, Where, database_at, desk_at, tournament_at
 from api.desk import opening
 from api.desk.desk import Desk
 from api.web.accent import accents
@@ -104,5 +104,5 @@ def _logo(path: str) -> str:
 
 async def open_tournament(desk: Desk, name: str) -> registry.RegistryEntry:
     """As `opening.open_tournament`."""
-    async with writing_to(desk.database) as connection:
+    async with desk.database.writing() as connection:
         return await opening.open_tournament(connection, name, actor=OPERATOR)

@@ -20,8 +20,8 @@ from api.desk.desk import Desk, open_desk
 from engine.database.address import in_drivers_terms
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
-from engine.database.pool import DATABASE_TROUBLE, Database, open_database, unavailable
-from engine.domain.errors import NotFound, OutcomeUnknown, StartupRefused
+from engine.database.pool import Database, open_database, unavailable
+from engine.domain.errors import NotFound, StartupRefused
 from engine.domain.terms import TournamentId, name_fault
 from engine.log import registry
 from projections.answers.view import View, view_of
@@ -89,21 +89,12 @@ async def database_at(where: Where, *, creates: bool = False) -> AsyncIterator[D
 
 
 @asynccontextmanager
-async def writing_to(database: Database) -> AsyncIterator[Connection]:
-    """Yields a connection for a write without the desk. Raises OutcomeUnknown if the connection is lost."""
-    async with database.connection() as connection:
-        try:
-            yield connection
-        except DATABASE_TROUBLE as error:
-            raise OutcomeUnknown from error
-
-
-@asynccontextmanager
 async def writing_at(where: Where, slug: str) -> AsyncIterator[tuple[Connection, TournamentId]]:
-    """Yields a connection for a write to a tournament without the desk. Raises NotFound, and as `writing_to`."""
+    """Yields a connection for a write to a tournament without the desk. Raises NotFound, and as
+    `Database.writing`."""
     async with database_at(where) as database:
         tournament_id = await known(database, slug)
-        async with writing_to(database) as connection:
+        async with database.writing() as connection:
             yield connection, tournament_id
 
 

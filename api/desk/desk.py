@@ -7,8 +7,8 @@ the group commit.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -36,6 +36,7 @@ from engine.domain.errors import (
     ShuttingDown,
     TallybookError,
     TournamentStopped,
+    Unavailable,
 )
 from engine.domain.events import Event
 from engine.domain.expiry import ExpiresOn
@@ -305,6 +306,16 @@ class Desk:
                 await self.quotas.read()
             except (DatabaseUnavailable, PostgresError) as error:
                 _logger.warning("quotas_unread", error=repr(error))
+
+
+@contextmanager
+def changed_already() -> Iterator[None]:
+    """For the rest of a request after its first change. Raises OutcomeUnknown instead of an Unavailable, which would
+    mean that nothing was changed."""
+    try:
+        yield
+    except Unavailable as error:
+        raise OutcomeUnknown from error
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from asyncpg import Connection, UniqueViolationError
 from msgspec.structs import replace
 from slugify import slugify
 
-from api.desk.desk import Desk
+from api.desk.desk import Desk, changed_already
 from api.desk.fingerprints import fingerprint
 from engine.database.distribution import is_distributed, unlike_copies
 from engine.domain.commands import ChangePresentation
@@ -28,21 +28,22 @@ async def create_tournament(
     if key is not None:
         hashed = sha256(f"{actor} {key}".encode()).digest()
         tournament_id = TournamentId(1 + int.from_bytes(hashed) % registry.TOURNAMENT_ID_MAX)
-    async with desk.database.connection() as connection:
+    async with desk.database.writing() as connection:
         opened = await open_tournament(connection, name, actor=actor, tournament_id=tournament_id)
     if opened.name != name.strip():
         raise KeyReused
     if zone is None:
         return opened
     command = ChangePresentation(zone=zone)
-    async with desk.live_pool.pinned(opened.tournament_id) as live:
-        receipt = await desk.submit(
-            live,
-            command,
-            actor=actor,
-            idempotency_key=key,
-            fingerprint=fingerprint("POST", "tournaments.json", {"zone": zone}),
-        )
+    with changed_already():
+        async with desk.live_pool.pinned(opened.tournament_id) as live:
+            receipt = await desk.submit(
+                live,
+                command,
+                actor=actor,
+                idempotency_key=key,
+                fingerprint=fingerprint("POST", "tournaments.json", {"zone": zone}),
+            )
     return replace(opened, sequence=receipt.last_sequence)
 
 

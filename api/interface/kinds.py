@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from api.desk.case import Receipt
-from api.desk.desk import Desk
+from api.desk.desk import Desk, changed_already
 from engine.domain.awards import Scoring
 from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification, DeclareScoring
 from engine.domain.events import Criterion, MadeUnity
@@ -143,14 +143,15 @@ async def create_ranking(
     )
     made = _made(receipt)
     ids = {main.name: made.unity_id}
-    for unity_id, unity in zip(other_ids, others, strict=True):
-        its = {"name": unity.name, "sort": unity.sort, **options_of(unity)}
-        receipt = await submit(AddUnity(ranking_id=made.ranking_id, unity_id=UnityId(unity_id), **its))
-        ids[unity.name] = _made(receipt).unity_id
-    if kind.scorings:  # tie-breaks need them
-        receipt = await submit(DeclareScoring(ranking_id=made.ranking_id, scorings=kind.scorings_with(ids)))
-    if kind.criteria:
-        receipt = await submit(DeclareClassification(ranking_id=made.ranking_id, criteria=kind.criteria_with(ids)))
+    with changed_already():
+        for unity_id, unity in zip(other_ids, others, strict=True):
+            its = {"name": unity.name, "sort": unity.sort, **options_of(unity)}
+            receipt = await submit(AddUnity(ranking_id=made.ranking_id, unity_id=UnityId(unity_id), **its))
+            ids[unity.name] = _made(receipt).unity_id
+        if kind.scorings:  # tie-breaks need them
+            receipt = await submit(DeclareScoring(ranking_id=made.ranking_id, scorings=kind.scorings_with(ids)))
+        if kind.criteria:
+            receipt = await submit(DeclareClassification(ranking_id=made.ranking_id, criteria=kind.criteria_with(ids)))
     return made, receipt.last_sequence
 
 

@@ -31,7 +31,7 @@ from engine.database.sessions import (
     settle,
     unreachable,
 )
-from engine.domain.errors import DatabaseUnavailable, IdTaken, StartupRefused
+from engine.domain.errors import DatabaseUnavailable, IdTaken, OutcomeUnknown, StartupRefused
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import DURABLE_ELSEWHERE, NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 
@@ -217,6 +217,15 @@ class Database:
         with unavailable():
             async with self.raw_connection() as connection:
                 yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
+        """As `connection`, for a write without the desk. Raises OutcomeUnknown if the connection is lost."""
+        async with self.connection() as connection:
+            try:
+                yield connection
+            except DATABASE_TROUBLE as error:
+                raise OutcomeUnknown from error
 
     @asynccontextmanager
     async def raw_connection(self) -> AsyncIterator[Connection]:

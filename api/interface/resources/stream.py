@@ -117,7 +117,7 @@ class TicketShape(Struct):
 
 
 async def _create_ticket(acting: Acting, tournament_id: TournamentId) -> TicketShape:
-    async with acting.desk.database.connection_for(tournament_id) as connection:
+    async with (await acting.desk.database.by_node(tournament_id)).writing() as connection:
         text, expires_at = await create_ticket(connection, tournament_id, acting.token.token_id)
     return TicketShape(text, instant(expires_at))
 

@@ -78,7 +78,7 @@ class AccessHandlers:
         token_ids: list[ActorId] = [
             token.token_id for token in await granting.within_reach(self._console.database, viewer.token)
         ]
-        async with self._console.database.connection() as connection:
+        async with self._console.database.writing() as connection:
             if not await end_session(connection, session_id, token_ids):
                 raise NotFound("There is no such session, or it has ended.")
         return see_other(f"{CONSOLE}/sessions")

@@ -9,6 +9,7 @@ from msgspec import json
 from msgspec.structs import asdict, replace
 
 from api.access.auth import Scope
+from api.desk.desk import changed_already
 from api.desk.fingerprints import fingerprint
 from api.http.forms import Form
 from api.http.reply import Reply
@@ -188,11 +189,12 @@ class ChangeHandlers:
             desk, live, question = self._console.desk, context.live, RemovingQuestion(competitor_id=competitor_id)
             desk.refuse_late(live.tournament_id)
             if context.competitor(competitor_id).erased is None:  # else the form was sent twice
-                *leaving, _ = (await ask(context, question)).commands
-                for command in leaving:
-                    await desk.submit(live, command, actor=viewer.token.token_id)
-                for command in (await ask(context, question)).commands:
-                    await desk.submit(live, command, actor=viewer.token.token_id)
+                with changed_already():
+                    *leaving, _ = (await ask(context, question)).commands
+                    for command in leaving:
+                        await desk.submit(live, command, actor=viewer.token.token_id)
+                    for command in (await ask(context, question)).commands:
+                        await desk.submit(live, command, actor=viewer.token.token_id)
             done = live.head.sequence
         return see_other(address_of(incoming, "/competitors", {"done": str(done)}))
 

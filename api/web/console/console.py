@@ -191,7 +191,7 @@ class ConsoleHandlers:
             if _TO.fullmatch(form.get("to", "")):
                 to = form["to"]
             token = await self._console.handlers.access.token_of(incoming, f"Bearer {form.get('token', '').strip()}")
-            async with self._console.database.connection() as connection:
+            async with self._console.database.writing() as connection:
                 _, text = await create_session(connection, token.token_id)
         except Unauthenticated as error:
             return problem_reply(incoming, error, sign_in_page(self._console.static, to, "This token is not accepted."))
@@ -203,7 +203,7 @@ class ConsoleHandlers:
         try:
             refuse_foreign_change(incoming.request, proxies=self._proxies)
             text = session_text(incoming.request)
-            async with self._console.database.connection() as connection:
+            async with self._console.database.writing() as connection:
                 found = None if text is None else await open_session(connection, text)
                 if found is not None:
                     await end_session(connection, found[0].session_id, [found[0].token_id])
