@@ -198,6 +198,7 @@ def pages_of(championship: Championship) -> list[str]:
         *(f"/competitions/{competition}/void", f"{ranking}/competitors/{team}", f"{ranking}/unities/new"),
         *(f"{ranking}/classification", "/publication/freeze-at", "/competitors/import", "/rankings/new"),
         *(f"{ranking}/import", f"{ranking}/fixtures", "/imports", "/matchday", f"/competitions/{competition}/strike"),
+        *("/competitors/names", "/log", "/rankings/like", f"{ranking}/participants", "/presentation", "/logo"),
     )
     return [
         "/console",
