@@ -249,7 +249,7 @@ class DistributedAdministrator(Administrator):
             await self._nodes[0].execute("SELECT pg_advisory_unlock($1)", _TURN)
 
     async def join(self, name: str, *, nodes_max: int | None = None) -> None:
-        """Makes one cluster of the empty databases of this name: the coordinator, and so many other nodes."""
+        """Makes one cluster of the empty databases of this name: the coordinator, and that many other nodes."""
         async with self._one_by_one_of_all():
             await self._join(name, nodes_max)
 

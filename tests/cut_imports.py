@@ -31,7 +31,7 @@ _COUNT: Final = """
 
 
 class Cut(Struct, frozen=True):
-    """One time that the command was cut off: how, when so many were registered, and how it ended."""
+    """One time that the command was cut off: how, when that many were registered, and how it ended."""
 
     how: signal.Signals
     at: int
@@ -133,7 +133,7 @@ async def _listed(slug: str, where: Items[str]) -> list[dict[str, Any]]:
 
 
 async def _has_come_to(at: int, importing: Running, dsn: str, slug: str) -> bool:
-    """Whether so many are registered, or it is through."""
+    """Whether that many are registered, or it is through."""
     return importing.process.poll() is not None or await _registered(dsn, slug) >= at
 
 

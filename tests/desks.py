@@ -40,7 +40,7 @@ GUARD_SECONDS: Final = 120.0
 
 
 async def until(condition: Callable[[], Awaitable[_T] | _T], seconds: float = GUARD_SECONDS) -> _T:
-    """The first true answer of `condition`, which is asked again and again for so long."""
+    """The first true answer of `condition`, which is asked again and again for that long."""
     deadline = time.monotonic() + seconds
     while True:
         answer = condition()

@@ -381,7 +381,7 @@ def _erase_competitor(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
 
 
 def _performances(draw: _Draw, participants: tuple[CompetitorId, ...]) -> Result | None:
-    """A result of some form for so many participants, in an order of its own."""
+    """A result of some form for that many participants, in an order of its own."""
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
         return draw(_perhaps(_scores))
     performances = {

@@ -91,7 +91,7 @@ class Proxy:
         self._struck.clear()
 
     def lose_commits(self, number: int) -> None:
-        """Of so many transactions that end with a COMMIT of their own, the answer to it is lost."""
+        """Of that many transactions that end with a COMMIT of their own, the answer to it is lost."""
         self._losing_commits = number
 
     def loses_commit(self) -> bool:

@@ -15,7 +15,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 SSE: Final = "text/event-stream"
 NDJSON: Final = "application/x-ndjson"
 AGAIN_SECONDS: Final = 0.05
-"""A client waits so long before it connects again."""
+"""A client waits this long before it connects again."""
 Lines = list[tuple[int, int, int | None]]
 """The standings of a unity: position, competitor and total of each."""
 

@@ -36,7 +36,7 @@ ELSEWHERE: Final = ("assurance/faults", "assurance/mutants", "tests/assurance/fa
 
 USES: Final = {
     "tests/desks.py:until": "a guard",
-    "tests/projections/test_worker.py:test_hints_gather_between_rounds": "at most one round in so many seconds",
+    "tests/projections/test_worker.py:test_hints_gather_between_rounds": "at most one round in that many seconds",
     "tests/api/stream/test_stream.py:played": "when events came, for lower bounds",
     "tests/api/stream/test_stream.py:test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_seconds": (
         "a lower bound"

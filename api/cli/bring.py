@@ -85,7 +85,7 @@ async def bring(
         return
     printing.line(slug)
     if imported.name is not None:
-        printing.say(f"to take its competitions back: tallybook import undo {slug} {imported.name}")
+        printing.say(f"to undo its competitions: tallybook import undo {slug} {imported.name}")
 
 
 async def write(

@@ -87,12 +87,12 @@ _MORE: Final = (
     option("scale", about="Name of the scoring that it uses."),
     option("round", about="Number of its round. Without one, all competitions of its date are one.", read=_number),
     option("round_name", about="Name of its round."),
-    option("key", about="The organiser's own id of it, such as a match number, without a comma."),
+    option("key", about="The organiser's own id for it, such as a match number, without a comma."),
 )
 _WINNER: Final = option(
     "winner",
     "winner_id",
-    about="Id or name of the participant that won; where results give points, without one the score says it.",
+    about="Id or name of the winner. Without it, where results give points, the score decides.",
     read=_winner,
 )
 _RESULT: Final = option(
@@ -129,7 +129,7 @@ change_competition = verb(
         "participant",
         "participants",
         Annotated[list[str] | None, Parameter(negative="")],
-        about="Id or name of one who takes part from now on, in place of the former ones; may be given several times.",
+        about="Id or name of a participant; can be repeated. Together they replace the former ones.",
     ),
     _RESULT,
     _WINNER,
@@ -155,8 +155,8 @@ record_result = verb(
     option(
         "winner",
         "winner_id",
-        about="Id or name of the participant that won. Empty: none did. Without it, the winner follows the score where "
-        "results give points, and else stays.",
+        about="Id or name of the winner; empty for none. Without it, the winner follows from the score where results "
+        "give points, and otherwise stays.",
         read=_winner,
     ),
 )

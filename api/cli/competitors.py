@@ -30,7 +30,9 @@ from projections.verification.erasures import erase_in_log
 
 _COLOR: Final = option("color", about="Six hexadecimal digits, without #.")
 _PARENT: Final = option("parent", "parent_id", about="Id or name of the competitor above this one in the hierarchy.")
-_KEY: Final = option("key", about="The organiser's own id of it, without a comma; no two competitors have the same.")
+_KEY: Final = option(
+    "key", about="The organiser's own id for it, without a comma; no two competitors have the same one."
+)
 
 
 def _tag(about: str) -> Argument:
@@ -169,7 +171,7 @@ async def withdraw_competitor(
         printing.json({"id": competitor_id, **facts, **compared, "sequence": sequence})
         return
     would = "would be " if dry_run else ""
-    struck = f", its part in {len(found.struck)} more struck" if found.struck else ""
+    struck = f", it {would or 'is '}struck from {len(found.struck)} more" if found.struck else ""
     left = f"; it {'would leave' if dry_run else 'leaves'} {printing.count(len(found.rankings), 'ranking')}"
     printing.say(f"{printing.count(len(found.voided), 'competition')} {would}voided{struck}{left}")
 

@@ -57,10 +57,10 @@ def _refuse_what_is_no_number(_app: App, _words: tuple[str, ...], arguments: Arg
 app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.\n\n"
-    "Competitors, competitions, rankings and unities are given by id or by name. A number may be either: 4 is refused "
-    "if one has it as its id and another as its name, and id:4 and name:4 say which; key:4 is the competitor or "
-    "competition to which the organiser gave this key. A name that several have is "
-    "refused, too, with their ids.\n\n"
+    "Competitors, competitions, rankings and unities are given by id or by name. A number can be either: 4 is refused "
+    "if it is the id of one and the name of another, and id:4 or name:4 says which is meant; key:4 is the competitor "
+    "or competition to which the organiser gave this key. A name shared by several is refused, too, and the refusal "
+    "lists their ids.\n\n"
     "Every option has an environment variable: TALLYBOOK_DATA_DIR for --data-dir.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
@@ -402,7 +402,7 @@ _TREE: Final = (
         Bring the FILE of another program into a tournament: competitors, rankings with their scoring, and competitions.
 
         It reads spreadsheets whose rows are competitions (XLSX, ODS, CSV), IOF XML 3.0, CLICS event feeds, srk, LENEX,
-        TRF and football.json. It says first what it would make and what it leaves out, and asks.
+        TRF and football.json. It first says what it would make and leave out, then asks.
 
         Bring the next state of the same file to correct and add: competitors and competitions are known by their ids in
         the file, rankings by their names. What the file leaves empty stays. If it is interrupted, run it again.

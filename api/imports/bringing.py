@@ -158,7 +158,7 @@ class Entrants(FileKind[EntrantLine]):
         elif known is None:
             if len(named) > 1:
                 why = f"{line.entrant.name!r} is the name of {', '.join(map(str, named))}; give the competitors keys"
-                raise Unacceptable("The name is that of several.", [Fault("name", why)])
+                raise Unacceptable("Several competitors have this name.", [Fault("name", why)])
             known = named[0] if named else None
         if known is None:
             return
@@ -536,4 +536,4 @@ def _asked(kind: FileKind[_L], board: Board) -> Steps[list[_L]]:
 
 def _refuse_if_any(faults: Items[Fault]) -> None:
     if faults:
-        raise Unacceptable("Nothing is brought; correct these lines.", faults)
+        raise Unacceptable("Nothing was brought; correct these lines.", faults)

@@ -39,9 +39,9 @@ from projections.board.board import Board, Competition
 IMPORT_COMPETITIONS_MAX: Final = 100_000
 _DAYS_APART: Final = timedelta(days=3)
 _NEAR: Final = (
-    "competition {} of the same two took place on {}, and no line of this file is it; if it is this match, correct its "
-    "date and leave this line out, or give both a key; if it is another one, give this line a group, a round or a key "
-    "of its own"
+    "competition {} of the same two took place on {}, and no line of this file matches it. If it is this match, "
+    "correct its date and leave this line out, or give both a key; if it is another, give this line its own group, "
+    "round or key"
 )
 _OTHERS: Final = (
     "competition {} has the key {!r} and other participants, or in another order; correct them first, or give this "

@@ -283,7 +283,7 @@ async def _unread(stage: Stage, paths: Iterable[str]) -> AsyncIterator[None]:
 
 
 async def _peak(pid: int, seconds: float) -> int:
-    """The most memory that the process holds within so long."""
+    """The most memory that the process holds within that time."""
     deadline = time.monotonic() + seconds
     peak = 0
     while time.monotonic() < deadline:

@@ -64,7 +64,7 @@ _HELD: Final = """
     WHERE application_name = 'tallybook worker' AND state = 'idle in transaction'
         AND state_change < clock_timestamp() - interval '300 ms'
 """
-"""Transactions in which nothing has happened for so long: of a worker that is stopped, for others go on at once."""
+"""Transactions in which nothing has happened for that long: those of a stopped worker, as others continue at once."""
 
 
 @case(

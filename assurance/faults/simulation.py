@@ -444,7 +444,7 @@ def machine(runner: asyncio.Runner, database: Database, dsn: str, counts: Counts
 
 
 def play_schedules(dsn: str, number: int, *, first_seed: int, shrink: bool = True) -> Counts:
-    """Plays so many schedules; raises with the smallest one that fails, or with the first, without `shrink`.
+    """Plays that many schedules; raises with the smallest one that fails, or with the first, without `shrink`.
 
     What failed once has failed: real servers do not take the same time twice, so it need not fail when it is repeated.
     `dsn`: by unix socket, migrated.

@@ -1,6 +1,6 @@
 """A proxy of our own between two programs, by TCP, that does to a connection what networks do.
 
-It knows nothing of what it carries: it delays, slices, falls silent, cuts after so many bytes in a chosen direction,
+It knows nothing of what it carries: it delays, slices, falls silent, cuts after that many bytes in a chosen direction,
 resets, refuses, and can be turned to another target. Faults count for the connections there are and for new ones.
 """
 
@@ -63,14 +63,14 @@ class Wire:
         self._open.clear()
 
     def cut_after(self, way: Way, count: int, *, reset: bool) -> None:
-        """The first connection that carries so many bytes that way from now on is cut behind them."""
+        """The first connection that carries that many bytes that way from now on is cut behind them."""
         for link in self.links:
             link.counted = dict.fromkeys(Way, 0)
         self._was_cut.clear()
         self._cut = way, count, reset
 
     async def was_cut(self, seconds: float) -> bool:
-        """Whether the cut has happened, when it has, or after so long."""
+        """Whether the cut has happened, when it has, or after that time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._was_cut.wait()

@@ -2,12 +2,12 @@
 
     python -m assurance.mutants.campaign --count 200 --minutes 60
 
-It first asks about the mutants that were drawn by hand (`drawn.toml`), then about so many that are drawn at random from
-all there are (`operators.py`), always the same ones for one seed. Each is tried in a copy of the tree by all tests that
+It first asks about the mutants that were drawn by hand (`drawn.toml`), then about others drawn at random from all that
+there are (`operators.py`), always the same ones for one seed. Each is tried in a copy of the tree by all tests that
 run it (`covering.py`), until the first that fails. Several are tried at once, because tests mostly wait. A mutant that
 no test notices has survived, unless `equivalent.toml` says why it makes no difference that anybody could see. What has
-been found out is kept in `.mutants/`, so that a campaign which was interrupted goes on where it stopped; what was said
-of a mutant holds as long as neither its module nor those tests have changed. Exit code 1: something survived.
+been found out is kept in `.mutants/`, so that an interrupted campaign continues where it stopped; a verdict
+on a mutant holds as long as neither its module nor those tests have changed. Exit code 1: something survived.
 """
 
 import argparse
@@ -55,7 +55,7 @@ too long."""
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=200, help="mutants drawn at random")
-    parser.add_argument("--minutes", type=float, default=0, help="no new mutant is begun after so long; 0: no bound")
+    parser.add_argument("--minutes", type=float, default=0, help="no new mutant is begun after that time; 0: no bound")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="of files whose name contains this")
     parser.add_argument("--at-random", action="store_true", help="without those drawn by hand")

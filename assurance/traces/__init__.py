@@ -22,7 +22,7 @@ accepts the trace of each tournament, and refuses it with one line changed. A li
                                it hears that the transaction has ended: with the answers of `log.Appended` and the
                                block's end, or without answers, overtaken
     noted      request, refusals, sequence
-                               a key was refused, as one of so many refusals; or an event that it was used for exists
+                               a key was refused, as one of that many refusals; or an event that it was used for exists
     unnoted    request         the connection is lost over which it asked for that
     forgot                     its epoch ends, because it has lost a connection: it forgets how many refusals there are
     forked                     it takes the log for another one than it has read before, and drops its live

@@ -80,7 +80,7 @@ def some_faults(random: Random, most: int) -> list[Fault]:
 
 
 async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int, faults: Items[Fault]) -> list[Trace]:
-    """One of each tournament. Each client asks for so many things in each. Process 1 dies at a failpoint again and
+    """One of each tournament. Each client asks for that many things in each. Process 1 dies at a failpoint again and
     again; meanwhile things go wrong, at any moment. One of the faults at most is of those that lose something."""
     folder = trial.folder / "traces"
     folder.mkdir()
@@ -136,7 +136,7 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
 
 
 async def _more_lines(folder: Path, more: int, playing: list[asyncio.Task[None]]) -> None:
-    """Returns when there are so many more lines, or nobody plays any more."""
+    """Returns when there are that many more lines, or nobody plays any more."""
     enough = _text(folder).count(b"\n") + more
     await until(lambda: all(one.done() for one in playing) or _text(folder).count(b"\n") >= enough, 60)
 

@@ -178,8 +178,9 @@ class PresentationChanged(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
-    """`key`: the organiser's own id of it, which no other competitor has; None: it has none. With one it is structural.
-    `commitment`: what remains of erased personal fields; UNSET: they are not erased. The same holds for a change."""
+    """`key`: the organiser's own id for it, which no other competitor has; None: it has none. With one it is
+    structural. `commitment`: what remains of erased personal fields; UNSET: they are not erased. The same holds for a
+    change."""
 
     tag = "CompetitorRegistered"
     touches = ("competitor",)

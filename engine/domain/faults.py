@@ -223,7 +223,7 @@ def kept_result_faults(result: Result | None, participants: tuple[CompetitorId, 
         return [Fault("result", fault)]
     gone = set(result).difference(participants) if isinstance(result, dict) else ()
     return [
-        Fault("result", f"must be sent, too: it has a performance of competitor {one}, who is no participant")
+        Fault("result", f"must be sent, too: it has a performance of competitor {one}, who does not take part")
         for one in sorted(gone)
     ]
 

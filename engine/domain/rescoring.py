@@ -207,7 +207,7 @@ def _refuse_long(state: State, competitions: Iterable[Collection[CompetitorId]])
         if (steps := awards * len(participants)) > RESCORED_LINES_MAX:
             raise Unacceptable(
                 f"Scoring it would take {steps:,} steps, one for each participant and award; at most "
-                f"{RESCORED_LINES_MAX:,} can be taken."
+                f"{RESCORED_LINES_MAX:,} are possible."
             )
 
 
@@ -330,7 +330,9 @@ class Rescoring:
 
 def _refuse_beyond(most: int, scores: Iterable["_Scores"]) -> None:
     if (lines := sum([one.size for one in scores])) > most:
-        raise Unacceptable(f"This would give or take back {lines:,} lines of points; at most {most:,} can be at once.")
+        raise Unacceptable(
+            f"This would give or take back {lines:,} lines of points; at most {most:,} are possible at once."
+        )
 
 
 def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None) -> Steps[TotalsOfResults]:

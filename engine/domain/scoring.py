@@ -358,7 +358,7 @@ def contradiction_faults(
     """What console, command line and imports say of a winner that the score contradicts."""
     if not contradicts(participants, result, winner_id):
         return []
-    return [Fault("winner", "has the lower score; name nobody, or add a word such as wo")]
+    return [Fault("winner", "has the lower score; leave it out, or add a word such as wo")]
 
 
 def performances_of(

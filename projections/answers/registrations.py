@@ -204,13 +204,13 @@ class RemovingQuestion(Question[Removing], frozen=True, kw_only=True):
             matches = f"{played.total:,} {'competition' if played.total == 1 else 'competitions'}"
             raise Conflict(f"{name} is in {matches}, so it cannot be removed.")
         if len(await view.live.selections.of(CompetitorFilter(parent_id=who), view.time_slices)):
-            raise Conflict(f"{name} is above other competitors; give them another parent first.")
+            raise Conflict(f"{name} is the parent of other competitors; give them another one first.")
         _refuse_closed(board, who)
         if await _points_by_hand(view, who):
             raise Conflict(f"{name} has points, so it cannot be removed; undo them first.")
         enrolled = [one for one, its in board.rankings.items() if who in its.participants]
         if alone := [one for one in enrolled if one not in _others_left(board, who)]:
-            raise Conflict(f"{name} is alone in {board.rankings[alone[0]].name}; add another competitor to it first.")
+            raise Conflict(f"{name} is alone in {board.rankings[alone[0]].name}; add another one to it first.")
         return Removing(
             [
                 *[ChangeParticipants(ranking_id=one, removed=(who,)) for one in enrolled],

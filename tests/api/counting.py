@@ -256,7 +256,7 @@ class CountedService:
         return self._in_its_thread(self._counting.stop, turns=TURNS_AFTER)
 
     def _in_its_thread(self, work: Callable[[], Any], *, turns: int) -> Any:
-        """What `work` returns, which the event loop of the service calls after so many turns."""
+        """What `work` returns, which the event loop of the service calls after that many turns."""
         done: Future[Any] = Future()
         loop = self._loop
         assert loop is not None

@@ -372,8 +372,8 @@ async def _webhook(service: Service, tournament_id: TournamentId) -> AsyncIterat
 
 
 async def _run(command: str, variables: Mapping[str, str], *, lines: int) -> tuple[int, dict[str, str], str]:
-    """Has a shell run the command. Returns the status, headers and body of the answer; so many lines, if it is `lines`
-    that were asked for."""
+    """Has a shell run the command. Returns status, headers and body of the answer, up to `lines` lines of it if it
+    has no end."""
     with TemporaryDirectory() as folder:
         head = Path(folder) / "head"
         (Path(folder) / ".curlrc").write_text(f'silent\ndump-header = "{head}"\n')

@@ -237,7 +237,7 @@ def logged(lines: BytesIO, tournament_id: TournamentId) -> list[dict[str, Any]]:
 
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", PLANTS)
-async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_other_alone(
+async def test_a_defect_of_one_tournament_is_answered_and_logged_and_leaves_the_other_alone(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO, name: str
 ) -> None:
     place, ask, statuses = PLANTS[name]
@@ -295,7 +295,7 @@ async def test_a_defect_in_answering_what_others_had_to_be_read_for_does_not_sto
         await until(lambda: is_idle(pair.service.desk))
 
 
-async def test_a_defect_in_folding_what_was_appended_is_told_once(
+async def test_a_defect_in_folding_what_was_appended_is_reported_once(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO
 ) -> None:
     plant = Plant(monkeypatch, "projections.live.tournament:LiveTournament.fold_appended", pair.concerns())

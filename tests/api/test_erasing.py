@@ -322,7 +322,7 @@ async def test_of_many_mentions_a_hundred_are_listed_and_the_rest_are_counted(sh
     assert preview["mentions_left_out"] == 5
 
 
-async def test_who_was_erased_cannot_be_changed_or_erased_and_a_repeat_of_the_registration_names_nobody(
+async def test_an_erased_competitor_cannot_be_changed_or_erased_and_its_repeated_registration_has_no_name(
     shown: Season,
 ) -> None:
     client, who = shown.client, shown.ids[-1]

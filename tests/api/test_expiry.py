@@ -316,7 +316,7 @@ async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(
     assert [event.deltas for event in expired] == [(Delta(ANN, HOURLY, -5),)]
 
 
-async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_no_other(
+async def test_waiting_for_a_long_expiry_ends_in_an_error_and_holds_up_no_other(
     dsn: str,
     owner: asyncpg.Connection,
     database: Database,

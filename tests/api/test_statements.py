@@ -106,7 +106,7 @@ async def test_every_statement_names_its_tournaments_but_for_a_few(owner: asyncp
     assert found == set(WITHOUT_TOURNAMENTS)
 
 
-def test_every_function_that_reads_or_writes_tables_is_told_its_tournament_first() -> None:
+def test_every_function_that_reads_or_writes_tables_takes_its_tournament_first() -> None:
     made = schema_objects_of(migration.sql for migration in shipped()).functions.values()
     touching = [
         function for function in made if re.search(r"\b(FROM|INTO|UPDATE) (block|append_lock)\b", function.source)

@@ -75,7 +75,7 @@ class Visitor:
         return answer.body.decode()
 
     async def fill(self, address: str, given: Mapping[str, object], *, times: int = 1) -> Answer:
-        """Opens the page of a form, fills it in and sends it, so many `times`; returns the last answer."""
+        """Opens the page of a form, fills it in and sends it, that many `times`; returns the last answer."""
         page = await self.page(address)
         form, action = form_of(page)
         for _ in range(times):

@@ -225,7 +225,7 @@ def test_a_few_and_a_flood_go_together_at_once(waiting: int, sent_last: int) -> 
     assert batch_size(waiting, sent_last) >= waiting
 
 
-async def test_a_source_that_has_nothing_after_all_is_told_nothing(database: Database, ids: list[TournamentId]) -> None:
+async def test_a_source_that_has_nothing_after_all_gets_nothing(database: Database, ids: list[TournamentId]) -> None:
     async with appending(database) as appender:
         nothing = Queue(appender, ids[0])
         nothing.start()
@@ -430,7 +430,7 @@ async def test_what_was_sent_on_a_connection_that_was_lost_is_sent_again_until_i
             assert len(await recorded(database, tournament_id)) == 3
 
 
-async def test_what_a_server_has_committed_that_says_no_more_than_that_it_is_going_may_have_been_applied(
+async def test_a_commit_that_a_server_answers_only_by_shutting_down_may_have_been_applied(
     dsn: str, bounds: Bounds
 ) -> None:
     """It is told to end after its commit and before its last word: so an error comes, and not just a lost connection.

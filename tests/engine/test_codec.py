@@ -98,7 +98,7 @@ def test_the_columns_of_a_block_have_a_place_for_a_line_that_is_none(line: str) 
 
 @settings(unhurried, max_examples=150)
 @given(any_event())
-def test_points_are_found_by_the_competition_that_caused_them_changes_by_it_and_nothing_else_is(event: Event) -> None:
+def test_points_and_changes_are_found_by_their_competition_and_nothing_else_is(event: Event) -> None:
     of = event.competition_id if isinstance(event, Points | CompetitionChanged) else None
     assert [topic for topic in topics_of(event) if topic > 0] == ([] if of is None else [of])
 

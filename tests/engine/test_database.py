@@ -98,7 +98,7 @@ async def test_a_database_that_is_not_there_is_refused(cluster: str) -> None:
         assert message.endswith("Check its address, and that it is running.")
 
 
-async def test_a_login_that_the_database_refuses_is_told_from_an_address_that_is_wrong(cluster: str) -> None:
+async def test_a_login_that_the_database_refuses_is_distinguished_from_a_wrong_address(cluster: str) -> None:
     dsn = urlunsplit(urlsplit(cluster)._replace(netloc="stranger@"))
     message = await refused(dsn)
     assert message.startswith('The database refuses the login: role "stranger" does not exist')
@@ -247,7 +247,7 @@ async def test_a_session_that_does_not_keep_a_setting_is_unfit(dsn: str) -> None
         await connection.close()
 
 
-async def test_what_makes_a_new_session_unfit_while_the_service_runs_is_trouble_of_the_databases_and_told(
+async def test_a_new_session_that_is_unfit_while_the_service_runs_is_reported_as_database_trouble(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
     guest = f"guest_{next(_numbers)}"

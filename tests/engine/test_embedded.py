@@ -173,7 +173,7 @@ async def test_a_killed_owner_takes_postgres_along_and_the_next_start_has_its_da
         assert await remembered(cluster) == ["committed"]
 
 
-async def test_who_comes_while_a_killed_owner_falls_becomes_the_owner(tmp_path: Path) -> None:
+async def test_a_process_that_starts_while_a_killed_owner_falls_becomes_the_owner(tmp_path: Path) -> None:
     with owner_process(tmp_path) as (owner, postmaster):
         owner.kill()
         owner.wait()
@@ -324,7 +324,7 @@ async def test_without_user_namespaces_root_lets_nobody_run_it(
 
 @as_root
 @pytest.mark.usefixtures("no_user_namespaces")
-async def test_root_is_told_when_nobody_can_run_it(tmp_path: Path) -> None:
+async def test_root_gets_an_error_when_nobody_can_run_it(tmp_path: Path) -> None:
     with pytest.raises(StartupRefused, match="PostgreSQL does not run as root"):
         async with embedded_postgres(tmp_path / "data"):
             pass

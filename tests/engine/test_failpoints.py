@@ -34,7 +34,7 @@ def ended(setting: str) -> tuple[int, int]:
     ("setting", "passed"),
     [("", 5), ("append", 0), ("append:3", 2), ("fold-read:5", 4), ("fold-read:6", 5), ("fold-claimed", 5)],
 )
-def test_a_process_dies_where_it_was_told_to(setting: str, passed: int) -> None:
+def test_a_process_dies_at_the_named_point(setting: str, passed: int) -> None:
     assert ended(setting) == (0 if passed == 5 else -signal.SIGKILL, passed)
 
 

@@ -1060,7 +1060,7 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "others than the performances and the winner that stay": (
         report(TIMED, participants=(CARA, BEN, EMIL)),
         [
-            ("result", f"must be sent, too: it has a performance of competitor {ANNA}, who is no participant"),
+            ("result", f"must be sent, too: it has a performance of competitor {ANNA}, who does not take part"),
             ("winner", f"competitor {ANNA} is not a participant"),
         ],
     ),
@@ -1725,7 +1725,7 @@ def test_remembered(board: Board, fact: Event, when: Command) -> None:
     assert decide(board, when)
 
 
-def test_who_left_a_ranking_cannot_be_given_points_until_they_are_back(board: Board) -> None:
+def test_a_competitor_that_left_a_ranking_cannot_be_given_points_until_it_is_back(board: Board) -> None:
     fold_events(board, modified(ANNA))
     with pytest.raises(Unacceptable):
         decide(board, add((BEN, POINTS, 1)))
@@ -1882,7 +1882,7 @@ def test_what_is_structural() -> None:
     }
 
 
-def test_without_a_key_what_is_added_changes_nothing_for_other_commands() -> None:
+def test_additions_without_a_key_change_nothing_for_other_commands() -> None:
     assert not any(event.structural for event in (registered(), competed(), reported(DUEL, result="2:1")))
 
 

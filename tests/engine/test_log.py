@@ -422,7 +422,7 @@ async def test_an_id_that_was_created_since_the_judgement_is_not_created_again(
 
 
 @pytest.mark.one_postgresql("an older version cannot append to a distributed database")
-async def test_a_process_of_the_version_before_goes_on_appending(
+async def test_a_process_of_the_previous_version_continues_to_append(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
     assert await append_text(owner, tournament_id, "RankingClosed", '{"ranking_id":1}') == 2
@@ -597,7 +597,7 @@ async def test_a_key_that_was_not_committed_is_not_used(database: Database, tour
     assert (await appended(database, block(tournament_id, request(key="k")))).answers == (2,)
 
 
-async def test_of_two_processes_with_one_key_at_once_the_second_is_told_of_the_first(
+async def test_of_two_processes_with_one_key_at_once_the_second_answers_with_the_first_one(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
     async with database.raw_connection() as connection:
@@ -662,7 +662,7 @@ async def warn_at_commit(owner: asyncpg.Connection, message: str) -> None:
         "failed to commit transaction on node:5432",
     ],
 )
-async def test_a_commit_that_comes_with_a_warning_is_told_apart(
+async def test_a_commit_that_comes_with_a_warning_is_recognised(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId, message: str
 ) -> None:
     await warn_at_commit(owner, message)
@@ -1225,7 +1225,7 @@ async def test_an_append_tells_just_what_reading_the_log_would(
         assert (outcome.previous_digest, outcome.first_sequence) == (read.head.digest, read.head.sequence + 1)
 
 
-async def test_nothing_is_told_where_nothing_landed_or_nobody_asks(database: Database) -> None:
+async def test_nothing_is_returned_where_nothing_landed_or_nobody_asks(database: Database) -> None:
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     at = await head_of(database, tournament_id)
     (first,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
@@ -1462,7 +1462,7 @@ async def test_a_head_is_found_by_its_index_even_if_that_was_planned_when_there_
 
 
 @pytest.mark.one_postgresql(PLANS_OF_NODES)
-async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statistics_say(
+async def test_reading_a_long_log_in_chunks_walks_along_it_whatever_the_statistics_say(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
     """PostgreSQL takes a tournament for as long as the others are, or for short where it has not counted yet. What it

@@ -175,7 +175,7 @@ async def test_an_owner_who_may_not_be_the_service_can_migrate_and_another_login
             await open_new_tournament(database, actor=OPERATOR)
 
 
-async def test_a_plain_owner_is_told_what_an_administrator_must_run_where_the_role_does_not_exist(
+async def test_a_plain_owner_learns_what_an_administrator_must_run_where_the_role_does_not_exist(
     tmp_path: Path,
 ) -> None:
     async with estate(tmp_path) as (administrator, dsn):
@@ -353,7 +353,7 @@ async def test_a_database_that_is_not_there_is_reported(cluster: str) -> None:
 # ── Waiting for the turn ────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_who_waits_for_the_turn_is_given_it_when_the_other_is_gone(empty: str) -> None:
+async def test_the_next_process_gets_the_turn_when_the_other_is_gone(empty: str) -> None:
     async with session(empty) as holder, session(empty) as owner:
         await migrator._lock(holder)
         waiting = asyncio.create_task(migrate(empty))
@@ -363,7 +363,7 @@ async def test_who_waits_for_the_turn_is_given_it_when_the_other_is_gone(empty: 
         assert len(await waiting) == len(SHIPPED)
 
 
-async def test_who_waits_too_long_for_the_turn_gives_up_in_a_sentence(empty: str, bounds: Bounds) -> None:
+async def test_waiting_too_long_for_the_turn_ends_in_a_sentence(empty: str, bounds: Bounds) -> None:
     bounds(LOCK_SECONDS_MAX=0.3)
     async with session(empty) as holder:
         await migrator._lock(holder)

@@ -108,14 +108,14 @@ def test_a_correction_takes_back_only_the_lines_that_differ() -> None:
     assert played.totals == [[3, 2], [0, 1]]
 
 
-def test_a_result_that_gives_the_same_changes_no_points() -> None:
+def test_a_correction_that_gives_the_same_points_changes_none() -> None:
     played = Played()
     played.add("2:1")
     assert played.correct("2:1") == []
     assert played.correct(" 2-1 ") == []
 
 
-def test_the_first_result_of_a_fixture_is_no_correction() -> None:
+def test_the_first_result_of_a_fixture_is_not_a_correction() -> None:
     played = Played()
     assert len(played.add("")) == 1
     (scored,) = played.correct("0:0")

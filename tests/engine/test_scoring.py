@@ -105,7 +105,7 @@ def given_by(how: Scoring, result: str | dict[int, str] | None = None, *particip
         ("walkover", (0, 0)),
     ],
 )
-def test_a_score_of_two_is_read_in_every_form_that_people_write(result: str, amounts: tuple[int, int]) -> None:
+def test_a_score_of_two_participants_is_read_in_every_usual_form(result: str, amounts: tuple[int, int]) -> None:
     whole = scoring(LEAGUE.awards[0])
     assert given_by(whole, result) == dict(zip((ANNA, BEN), amounts, strict=True))
 
@@ -290,7 +290,7 @@ def test_a_contest_counts_problems_minutes_wrong_tries_and_the_last_minute() -> 
     assert given_by(penalty, result) == {ANNA: 210, BEN: 0, CARA: 0}
 
 
-def test_only_who_is_or_was_in_the_ranking_gets_points() -> None:
+def test_only_current_and_former_competitors_of_the_ranking_get_points() -> None:
     assert given_by(LEAGUE, "1:2", GAST, LEFT) == {LEFT: 3}
 
 
@@ -451,9 +451,7 @@ def test_a_scoring_is_stored_as_json_and_read_back() -> None:
         ([scoring(award("place", statuses={" ": 0}))], [("scorings[0].awards[0].statuses", "must not be empty")]),
     ],
 )
-def test_a_declaration_is_refused_for_each_thing_that_is_wrong_with_it(
-    how: list[Scoring], faults: list[tuple[str, str]]
-) -> None:
+def test_a_declaration_is_refused_with_each_of_its_faults(how: list[Scoring], faults: list[tuple[str, str]]) -> None:
     assert [(fault.field, fault.message) for fault in scoring_faults(RANKING, tuple(how))] == faults
 
 

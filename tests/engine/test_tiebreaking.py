@@ -90,7 +90,7 @@ def test_criteria_without_tie_breaks_have_no_edition() -> None:
         ({"unity_id": RATING}, "tiebreak needs a scoring that gives points for wins in this unity"),
     ],
 )
-def test_what_no_tie_break_has_is_refused(fields: dict[str, Any], fault: str) -> None:
+def test_an_option_that_no_tie_break_has_is_refused(fields: dict[str, Any], fault: str) -> None:
     assert any(found.startswith(f"criteria[0].{fault}") for found in faults(board_of(), **fields))
 
 

@@ -47,7 +47,7 @@ async def recorded(trial: Trial) -> list[Operation]:
 
 
 async def _answered(recorders: list[Recorder], number: int) -> None:
-    """Returns when so many more operations have ended."""
+    """Returns when that many more operations have ended."""
     before = sum(len(one.operations) for one in recorders)
     await until(lambda: sum(len(one.operations) for one in recorders) >= before + number, 60)
 

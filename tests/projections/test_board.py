@@ -160,7 +160,7 @@ def test_rankings_stand_as_they_were_ordered_last(log: list[Recorded]) -> None:
 
 @every_log
 @given(logs())
-def test_who_is_enrolled_is_who_is_in_the_list_after_every_event(log: list[Recorded]) -> None:
+def test_the_enrolled_are_those_in_the_list_after_every_event(log: list[Recorded]) -> None:
     board = Board()
     for recorded in log:
         fold(board, Revisions(), recorded)
@@ -412,7 +412,7 @@ def test_versions_after(history: list[Event], versions: tuple[int, int]) -> None
     assert (unities[POINTS].version, unities[GOALS].version) == versions
 
 
-def test_who_leaves_a_ranking_keeps_the_total_and_has_it_back_on_return() -> None:
+def test_a_competitor_that_leaves_a_ranking_keeps_the_total_and_has_it_back_on_return() -> None:
     history = [*ENTRIES, CREATED, points((ANNA, POINTS, 3), (BEN, POINTS, 5)), modified(ANNA)]
 
     def lines(board: Board) -> list[tuple[CompetitorId, int]]:

@@ -116,7 +116,7 @@ def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
     competitions=st.sets(st.sampled_from(COMPETITIONS), max_size=3),
     competitors=st.sets(st.sampled_from(COMPETITORS), max_size=3),
 )
-def test_who_is_left_out_is_in_the_first_classification_alone(
+def test_a_competitor_left_out_is_in_the_first_classification_alone(
     history: list[Event], competitions: set[CompetitionId], competitors: set[CompetitorId]
 ) -> None:
     board = board_of(history)

@@ -65,7 +65,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("strange", STRANGE)
-def test_a_line_that_is_no_erasure_is_told_with_its_number_and_the_reason(path: Path, strange: str) -> None:
+def test_a_line_that_is_not_an_erasure_is_reported_with_its_number_and_the_reason(path: Path, strange: str) -> None:
     said, reason = STRANGE[strange]
     path.write_bytes(b"\n".join([LINE, b"", said, LINE]))
     first, wrong, last = listed(path)

@@ -146,7 +146,7 @@ def test_values_are_shown_in_points() -> None:
             assert shown == pytest.approx(float(theirs), abs=0.0051 if name == "AOB" else 0)
 
 
-def test_who_left_the_ranking_stays_an_opponent_with_a_rating() -> None:
+def test_a_competitor_that_left_the_ranking_stays_an_opponent_with_a_rating() -> None:
     played = Played(next(one for one in RECORDED if one["pairing"] == "swiss"))
     played.play()
     played.declare(["ARO", "BH"])

@@ -103,7 +103,9 @@ def result(steps: Generator[None, None, _T]) -> _T:
 
 @unhurried
 @given(logs() | logs(of=dated_histories()), st.integers(1, 4), st.data())
-def test_who_led_is_what_the_tables_of_all_moments_say(log: list[Recorded], size: int, data: st.DataObject) -> None:
+def test_the_leaders_are_those_in_the_tables_of_all_moments(
+    log: list[Recorded], size: int, data: st.DataObject
+) -> None:
     until = data.draw(st.none() | st.sampled_from([one.recorded_at for one in log]), label="until")
     shared = data.draw(st.integers(1, 4), label="shared at most")
     for ranking_id, ranking in board_of(log).rankings.items():

@@ -438,7 +438,7 @@ async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of
             assert all(live.pins == 1 for live in await asyncio.gather(*loading))
 
 
-async def test_whoever_waits_too_long_for_a_loading_is_told_so(
+async def test_waiting_too_long_for_a_loading_ends_in_an_error(
     dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     bounds(READERS_MAX=1, ACQUIRE_SECONDS_MAX=0.1)
@@ -453,7 +453,7 @@ async def test_whoever_waits_too_long_for_a_loading_is_told_so(
         assert (await pool.pin(second.tournament_id)).pins == 1
 
 
-async def test_who_goes_away_does_not_take_the_loading_with_them(
+async def test_a_reader_that_goes_away_does_not_end_the_loading(
     database: Database, dsn: str, owner: asyncpg.Connection
 ) -> None:
     arena = await open_arena(database)
@@ -466,7 +466,7 @@ async def test_who_goes_away_does_not_take_the_loading_with_them(
         assert first.cancelled()
 
 
-async def test_a_loading_that_nobody_waits_for_any_more_fails_in_silence(dsn: str, owner: asyncpg.Connection) -> None:
+async def test_a_loading_that_nobody_waits_for_fails_in_silence(dsn: str, owner: asyncpg.Connection) -> None:
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     before = asyncio.all_tasks()
@@ -708,7 +708,7 @@ async def can_be_read(pool: LivePool, arena: Arena) -> bool:
 
 @pytest.fixture
 def soon_far_behind(bounds: Bounds) -> int:
-    """A live that lacks more than so many events is far behind."""
+    """A live that lacks more than that many events is far behind."""
     bounds(BEHIND_EVENTS_MAX=10)
     return 10
 

@@ -102,7 +102,7 @@ def test_bounds_are_those_of_the_parents_at_each_moment_however_little_was_done_
             assert shown_by(then, parents_then) == naive(parents_then)
 
 
-def test_who_settles_gives_way_and_all_who_wait_are_ready_at_once() -> None:
+def test_settling_gives_way_and_all_that_wait_are_ready_at_once() -> None:
     number = 20_000
     live = live_of(registered(1), *(registered(n, n // 2) for n in range(2, number)))
 

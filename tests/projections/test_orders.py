@@ -261,7 +261,7 @@ async def test_an_order_does_not_wait_for_another_that_is_being_made(
     assert first is second
 
 
-async def test_who_asks_for_a_current_order_does_not_queue_behind_those_who_waited_for_it(
+async def test_a_reader_of_a_current_order_does_not_queue_behind_those_that_waited_for_it(
     live: LiveTournament, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     bounds(MADE_AT_ONCE_MAX=0)

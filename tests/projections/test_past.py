@@ -404,7 +404,7 @@ async def test_those_that_work_at_once_are_limited_and_those_that_wait_are_not(
     assert (await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head
 
 
-async def test_who_would_wait_too_long_at_the_pace_of_the_last_ones_is_refused(
+async def test_a_request_that_would_wait_too_long_by_the_recent_pace_is_refused(
     database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     bounds(PAST_REQUESTS_MAX=1)
@@ -508,7 +508,7 @@ async def test_how_large_a_board_is_is_not_asked_before_the_least_interval(
     assert asked == []
 
 
-async def test_tables_made_again_have_snapshots_of_their_own_beside_those_of_the_fold_before(
+async def test_tables_made_again_have_snapshots_of_their_own_next_to_those_of_the_previous_fold(
     database: Database, owner: asyncpg.Connection, arena: Arena, in_small_steps: None
 ) -> None:
     await add(database, arena, *range(20))

@@ -78,9 +78,7 @@ async def test_tables_of_an_older_fold_or_spoilt_ones_become_what_the_log_says(
 
 
 @pytest.mark.parametrize("what", SPOILT)
-async def test_what_was_different_is_told(
-    database: Database, owner: asyncpg.Connection, arena: Arena, what: str
-) -> None:
+async def test_differences_are_printed(database: Database, owner: asyncpg.Connection, arena: Arena, what: str) -> None:
     statement, field = SPOILT[what]
     await owner.execute(statement, arena.tournament_id)
     rebuilt = await rebuild(database, arena.tournament_id)

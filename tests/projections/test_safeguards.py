@@ -98,9 +98,7 @@ _NEXT: Final = re.compile(r";\s+(?=CREATE|REVOKE)")
         for statement in RULES
     ],
 )
-async def test_a_rule_that_does_not_hold_any_more_is_named(
-    database: Database, owner: asyncpg.Connection, statement: str
-) -> None:
+async def test_a_broken_rule_is_named(database: Database, owner: asyncpg.Connection, statement: str) -> None:
     async with database.connection() as connection:
         assert await broken_rules(connection) == []
         for one in _NEXT.split(statement):  # Citus takes no two at once

@@ -479,7 +479,7 @@ async def test_points_that_were_set_aside_are_no_effect_of_their_competition(
     assert (await verified(database)).differences == []
 
 
-async def test_a_repeat_of_a_request_whose_event_was_set_aside_is_told_so(
+async def test_a_repeat_of_a_request_learns_that_its_event_was_set_aside(
     database: Database, owner: asyncpg.Connection, desk: Desk
 ) -> None:
     arena = await open_arena(database)

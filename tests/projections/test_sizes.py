@@ -1,4 +1,4 @@
-"""What boards take in memory, and the shelf that holds so many bytes of them."""
+"""What boards take in memory, and the shelf that holds that many bytes of them."""
 
 import tracemalloc
 from datetime import UTC, datetime, timedelta

@@ -137,7 +137,7 @@ async def test_the_tables_show_it_whichever_worker_folds_and_whenever(
 
 @settings(on_the_database, max_examples=8)
 @given(history=rich_histories, sizes=block_sizes)
-async def test_while_the_log_grows_and_workers_run_nothing_is_lost_or_doubled_and_every_live_is_of_one_moment(
+async def test_while_the_log_grows_and_workers_run_nothing_is_lost_or_doubled_and_every_live_is_consistent(
     database: Database, history: list[Event], sizes: list[int]
 ) -> None:
     tournament_id = await open_new_tournament(database, actor=OPERATOR)

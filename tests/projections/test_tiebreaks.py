@@ -186,7 +186,7 @@ def test_the_recorded_tournaments_have_all_that_may_happen() -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(ORACLES is None, reason="no oracles: name their Python in TALLYBOOK_TEST_ORACLES")
-def test_300_swiss_tournaments_and_100_round_robins_are_those_of_the_oracles() -> None:
+def test_300_swiss_tournaments_and_100_round_robins_agree_with_the_oracles() -> None:
     assert ORACLES is not None
     program = [ORACLES, str(HERE / "tiebreak_oracles.py"), "0", "400"]
     asked = subprocess.run(program, capture_output=True, timeout=300, check=True)
@@ -229,7 +229,7 @@ def test_300_swiss_tournaments_and_100_round_robins_are_those_of_the_oracles() -
         ),
     ],
 )
-def test_what_the_text_leaves_open_is_read_like_this(players: list[str], name: str, values: list[float]) -> None:
+def test_gaps_in_the_regulations_are_read_as_documented(players: list[str], name: str, values: list[float]) -> None:
     assert tournament_of(players).values(name) == values
 
 

@@ -46,7 +46,7 @@ def touched(event: Event, who: int, *, takes_part: bool = False) -> dict[str, An
 
 
 @given(st.fixed_dictionaries(EVENTS), st.data())
-def test_whoever_an_event_names_it_touches_and_nobody_else(given_: dict[Any, Event], data: st.DataObject) -> None:
+def test_an_event_touches_all_that_it_names_and_nobody_else(given_: dict[Any, Event], data: st.DataObject) -> None:
     for kind, event in given_.items():
         named = set(named_in(event, kind))
         nobody = max(named, default=0) + 1

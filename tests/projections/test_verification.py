@@ -1238,7 +1238,7 @@ def notes(tmp_path: Path) -> Path:
     return tmp_path / "digests.ndjson"
 
 
-async def test_a_tail_that_was_cut_off_in_good_order_is_found_by_an_outside_digest_and_by_nothing_else(
+async def test_a_tail_that_was_cut_off_cleanly_is_found_only_by_an_outside_digest(
     database: Database, owner: asyncpg.Connection, staged: Stage, notes: Path
 ) -> None:
     await note(database, notes)
@@ -1266,7 +1266,7 @@ async def test_the_report_says_how_many_digests_it_was_held_against(
     assert ([head.digests for head in report.heads], named(report)) == ([2], {(LAST + 1, "digests")})
 
 
-async def test_a_chain_that_was_rewritten_as_a_whole_is_found_by_an_outside_digest_and_by_nothing_else(
+async def test_a_chain_that_was_rewritten_as_a_whole_is_found_only_by_an_outside_digest(
     database: Database, owner: asyncpg.Connection, staged: Stage, notes: Path
 ) -> None:
     await note(database, notes)
@@ -1339,7 +1339,7 @@ class Interruption(BaseException):
 
 
 async def interrupted(database: Database, plan: Plan, *, at: int) -> None:
-    """Begins a verification that something stops when so many events are verified."""
+    """Begins a verification that something stops when that many events are verified."""
 
     def go_on(events: int, _all: int) -> None:
         if events >= at:

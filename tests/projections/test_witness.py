@@ -111,7 +111,7 @@ def test_what_was_appended_since_is_read_and_nothing_twice(path: Path) -> None:
     assert (file.lines, len(list(file.digests_of(TournamentId(7), Sequence(0))))) == (2, 2)
 
 
-def test_a_line_that_a_crash_cut_off_is_told_and_the_next_note_begins_a_line_of_its_own(path: Path) -> None:
+def test_a_line_that_a_crash_cut_off_is_reported_and_the_next_note_begins_a_line_of_its_own(path: Path) -> None:
     witness.append(path, [a_note(7, 1), a_note(7, 2)])
     path.write_bytes(path.read_bytes()[:-20])
     file = read(path)
@@ -136,7 +136,7 @@ def test_a_line_that_a_crash_cut_off_is_told_and_the_next_note_begins_a_line_of_
         msgspec.json.encode(a_note()).decode().replace("00" * 32, "00 " * 21 + "0"),
     ],
 )
-def test_a_line_that_is_no_note_is_told(path: Path, line: str) -> None:
+def test_a_line_that_is_not_a_note_is_reported(path: Path, line: str) -> None:
     path.write_text(f"{line}\n", encoding="utf-8")
     assert (read(path).unreadable, read(path).unreadable_lines) == (1, [1])
 

@@ -647,7 +647,7 @@ async def all_up_to_date(owner: asyncpg.Connection, arenas: list[Arena]) -> bool
     return all([await are_up_to_date(owner, arena) for arena in arenas])
 
 
-async def test_what_nobody_told_of_is_found_though_a_look_shows_a_part_of_the_tournaments_only(
+async def test_events_without_a_hint_are_found_although_a_look_shows_only_some_tournaments(
     database: Database, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
     bounds(WORKER_POLL_SECONDS=0.01, LOOK_TOURNAMENTS_MAX=2)

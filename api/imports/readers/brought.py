@@ -108,7 +108,7 @@ class Noticed:
     def refuse_if_any(self) -> None:
         if self._faults:
             more = f" ({self._count:,} in all)" if self._count > len(self._faults) else ""
-            raise Unreadable(f"The file cannot be brought; correct it where it says so{more}.", self._faults)
+            raise Unreadable(f"The file cannot be brought; correct these places{more}.", self._faults)
 
     @property
     def notes(self) -> tuple[str, ...]:

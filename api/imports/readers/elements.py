@@ -115,7 +115,7 @@ def fed(parser: expat.XMLParserType, chunks: Iterable[bytes]) -> Iterator[int]:
             "The file is not XML.", [Fault(f"line {error.lineno}", expat.ErrorString(error.code))]
         ) from error
     except (LookupError, ValueError) as error:  # of the encoding that the file names
-        raise Unreadable("The file is not XML in an encoding that is known here.") from error
+        raise Unreadable("The file is not XML in a known encoding.") from error
     yield size
 
 

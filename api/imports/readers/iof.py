@@ -113,7 +113,7 @@ def _runs(one: Element, entrants: dict[str, Entrant], found: Noticed) -> dict[tu
                 if whole(score) is not None:
                     runs.setdefault((kind, race), {})[key] = score
                 else:
-                    found.note("scores that are no whole numbers are left out", result.where)
+                    found.note("scores that are not whole numbers are left out", result.where)
     return runs
 
 

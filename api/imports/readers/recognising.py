@@ -44,4 +44,4 @@ def _reader_of(content: bytes, file_name: str) -> FileReader:
     if len(by_suffix) == 1:
         return by_suffix[0]
     known = ", ".join(sorted({f"{reader.name} ({', '.join(reader.suffixes)})" for reader in readers}))
-    raise Unreadable(f"The file is in no format that is known here: {known}. An older .xls must be saved as .xlsx.")
+    raise Unreadable(f"The file is in none of the known formats: {known}. An older .xls must be saved as .xlsx.")

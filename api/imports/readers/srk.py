@@ -136,7 +136,7 @@ def _solved(label: str, status: _Status, free: list[Any]) -> str:
     time = status.time
     for before, solution in enumerate(status.solutions):
         if not isinstance(solution, dict):
-            raise ValueError(f"{solution!r} is no solution")
+            raise ValueError(f"{solution!r} is not a solution")
         if solution.get("result") in _SOLVED:
             time = solution.get("time") if time is None else time
             wrong = sum(one.get("result") not in free for one in status.solutions[:before])

@@ -166,7 +166,9 @@ def _take_player(line: str, number: int, players: dict[int, _Player], taken: set
             line[at + 7 : at + 8].lower(),
         )
         if not _is_number(opponent or "0") or colour not in "wb- " or line[at + 4 : at + 5].strip():
-            found.fault(where, f"columns {at + 1} to {at + 8} are no opponent, colour and result; are they aligned?")
+            found.fault(
+                where, f"columns {at + 1} to {at + 8} are not an opponent, a colour and a result; are they aligned?"
+            )
             break
         rounds.append((int(opponent or "0"), colour.strip(" -"), result.strip()))
     fide, rating = line[57:68].strip(), line[48:52].strip()
@@ -195,18 +197,18 @@ def _round(number: int, players: dict[int, _Player], found: Noticed) -> Iterator
         other = players.get(opponent)
         if opponent == 0:
             if result not in _BYES:
-                found.fault(where, f"{result!r} is no result of a round without an opponent")
+                found.fault(where, f"{result!r} is not a result of a round without an opponent")
             else:
                 yield (own,), _BYES[result]
         elif result not in _SCORES:
-            found.fault(where, f"{result!r} is no result of a game")
+            found.fault(where, f"{result!r} is not a result of a game")
         elif other is None or other is player:
             found.fault(where, f"there is no opponent {opponent}")
         else:
             back, its_colour, answer = _of(other, number)
             both_lost = result in _LOST and answer in _LOST and bool(result) and bool(answer)
             if back != own or (colour and colour == its_colour) or not (answer == _ANSWERS[result] or both_lost):
-                found.fault(where, f"line {other.line} says something else of this game")
+                found.fault(where, f"line {other.line} says otherwise about this game")
             elif own < opponent:
                 white_first = colour == "w" or its_colour == "b" or not (colour or its_colour)
                 score = (

@@ -292,7 +292,9 @@ _MORE: Final = (
     Field("round", INTEGER, "the number of its round; absent: all competitions of its date are a round"),
     Field("round_name", SHORT, "the name of its round"),
     Field(
-        "key", OWN_KEY, "the organiser's own id of it, such as a match number, without a comma; no two have the same"
+        "key",
+        OWN_KEY,
+        "the organiser's own id for it, such as a match number, without a comma; no two have the same one",
     ),
 )
 SHOWN_RANKING: Final = Field("ranking", ID, "the standings of this ranking are in the answer, too")

@@ -46,7 +46,7 @@ class TagShape(Struct):
 
 
 class CompetitorShape(Struct, kw_only=True):
-    """`key`: the organiser's own id of it, if it has one."""
+    """`key`: the organiser's own id for it, if it has one."""
 
     id: int
     name: str
@@ -257,7 +257,7 @@ _MORE: Final[Fields] = (
     Field("tags", TAGS, f"in a form separated by commas, at most {TAGS_MAX}"),
     Field("color", COLOR, "six hexadecimal characters"),
     Field("parent", ID, "the competitor above it in the hierarchy", argument="parent_id"),
-    Field("key", OWN_KEY, "the organiser's own id of it, without a comma; no two competitors have the same"),
+    Field("key", OWN_KEY, "the organiser's own id for it, without a comma; no two competitors have the same one"),
 )
 _NAME: Final = "without control characters; white space around it is not kept"
 

@@ -34,7 +34,7 @@ FIELD_WORDS: Final[Mapping[str, FieldWords]] = {
     "tags": FieldWords(about="with commas between them, such as juniors, north"),
     "color": FieldWords("Colour"),
     "parent": FieldWords("Belongs to", "such as the club of a {team}"),
-    "key": FieldWords("Your own number or key", "such as a match number; no two have the same"),
+    "key": FieldWords("Your own number or key", "such as a match number; no two have the same one"),
     "participants": FieldWords("{Teams}", "their names, with commas between them"),
     "group_id": FieldWords("Division", "a number: 1 if there is only one"),
     "round": FieldWords(about="its number; empty: all of one date are a round"),

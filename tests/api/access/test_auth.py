@@ -374,7 +374,7 @@ async def test_the_oldest_answer_gives_way(guard: Guard, database: Database, bou
     assert [guard.kept(header) is not None for header in headers] == [False, False, True, True, True]
 
 
-async def test_an_answer_had_again_is_not_the_oldest_any_more(
+async def test_an_answer_used_again_is_no_longer_the_oldest(
     guard: Guard, database: Database, clock: Clock, bounds: Bounds
 ) -> None:
     bounds(TOKENS_KEPT_MAX=2)

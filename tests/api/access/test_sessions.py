@@ -62,7 +62,7 @@ async def test_the_cookie_is_secure_where_a_proxy_that_is_believed_says_tls(
         assert {line.endswith("; Secure") for line in answer.headers.getall("Set-Cookie")} == {secure}
 
 
-async def test_who_has_no_good_token_gets_no_session_and_has_to_wait(dsn: str) -> None:
+async def test_a_visitor_without_a_good_token_gets_no_session_and_has_to_wait(dsn: str) -> None:
     async with serve(dsn, failures_at_once=3) as service, visiting(service) as visitor:
         answers = [await visitor.sign_in(text) for text in ("", "tb_nonsense", f"tb_{'0' * 36}", "x\r\nSet-Cookie: a")]
         assert [answer.status for answer in answers] == [401, 401, 401, 429]
@@ -70,7 +70,7 @@ async def test_who_has_no_good_token_gets_no_session_and_has_to_wait(dsn: str) -
         assert b"This token is not accepted." in answers[0].body
 
 
-async def test_who_is_signed_in_does_not_notice_the_failures_of_others_at_their_address(dsn: str) -> None:
+async def test_a_signed_in_user_does_not_notice_the_failures_of_others_at_their_address(dsn: str) -> None:
     async with (
         serve(dsn, failures_at_once=2) as service,
         visiting(service, await make_token(service.database)) as visitor,
@@ -117,7 +117,7 @@ async def test_signing_in_leads_to_the_console_only(service: Service, token: str
         assert "X" not in answer.headers
 
 
-async def test_who_is_not_signed_in_is_asked_to_and_comes_to_the_page_afterwards(service: Service, token: str) -> None:
+async def test_a_visitor_who_is_not_signed_in_signs_in_and_comes_to_the_page(service: Service, token: str) -> None:
     async with visiting(service) as visitor:
         answer = await visitor.get("/console/sessions?a=%22")
         assert answer.status == 401

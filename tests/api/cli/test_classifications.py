@@ -128,7 +128,7 @@ async def test_a_criterion_that_is_none_is_refused(
     assert re.fullmatch(reason, said)
 
 
-async def test_what_if_drops_by_the_competitions_that_are_left(tallybook: Tallybook, league: League) -> None:
+async def test_what_if_drops_by_the_remaining_competitions(tallybook: Tallybook, league: League) -> None:
     more = [await league.meet(league.ada, league.ben) for _ in range(2)]
     for number, match in enumerate(more, start=1):
         await league.give(match, (league.ada, league.points, number), (league.ben, league.points, 2 * number))

@@ -96,7 +96,7 @@ def test_a_shell_completes_every_command_and_every_option(shell: str, program: s
     assert dict(zip(commands(), after_commands, strict=True)) == commands()
 
 
-def test_zsh_is_told_of_every_command_and_every_option(tmp_path: Path) -> None:
+def test_zsh_knows_every_command_and_every_option(tmp_path: Path) -> None:
     """It completes only at a terminal, so this reads what it is told. Where there is a zsh, it parses that, too."""
     script = said_here(["completion", "zsh"]).out
     told = set(re.findall(r"^ *'?[({*]*(--[a-z-]+)", script, re.MULTILINE))

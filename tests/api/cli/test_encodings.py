@@ -71,7 +71,7 @@ def test_json_stays_json_and_means_the_same(spoken: Spoken) -> None:
 
 
 @pytest.mark.long
-def test_history_is_told_in_every_form(spoken: Spoken, tmp_path: Path) -> None:
+def test_history_is_printed_in_every_form(spoken: Spoken, tmp_path: Path) -> None:
     history = ["history", spoken.slug, spoken.ranking_id]
     assert ESCAPED[0] in spoken.done(*history)
     assert ESCAPED[1] in spoken.done(*history, "--format", "csv")
@@ -85,13 +85,13 @@ def test_a_file_is_in_utf_8_whatever_the_terminal_is(spoken: Spoken, tmp_path: P
         assert [row["competitor"] for row in csv.DictReader(opened)] == list(NAMES)
 
 
-def test_an_explanation_is_told(spoken: Spoken) -> None:
+def test_an_explanation_is_printed(spoken: Spoken) -> None:
     told = spoken.done("explain", spoken.slug, spoken.ranking_id, spoken.first_id)
     assert rf"{ESCAPED[0]} in S\u00e4song" in told
 
 
 @pytest.mark.long
-def test_refusals_and_reports_are_told(spoken: Spoken, tmp_path: Path) -> None:
+def test_refusals_and_reports_are_printed(spoken: Spoken, tmp_path: Path) -> None:
     refused = spoken("standings", "zoë", spoken.ranking_id)
     assert refused.code == 1
     assert refused.err == "There is no tournament 'zo\\u00eb'; `tallybook tournament list` shows them.\n"
@@ -111,7 +111,7 @@ def test_help_is_shown(command: str) -> None:
     assert "Usage: tallybook" in shown.out
 
 
-def test_wrong_usage_is_told() -> None:
+def test_wrong_usage_is_reported() -> None:
     ended = said("standings", "zoë", "1", "--at-sequence", "första", PYTHONIOENCODING="ascii")
     assert (ended.code, ended.out) == (2, "")
     assert "Traceback" not in ended.err

@@ -26,7 +26,7 @@ async def test_the_command_prints_what_the_stream_says(tallybook: Tallybook, ser
     assert lines[0].split(maxsplit=4)[3:] == ["TournamentOpened", lines[0][lines[0].index("{") :]]
 
 
-async def test_it_begins_where_it_is_told_to_with_what_is_asked_for(
+async def test_it_begins_at_the_named_event_with_the_named_kinds(
     tallybook: Tallybook, service: Service, season: Season
 ) -> None:
     streamed = await heard(service, season.client)

@@ -156,7 +156,7 @@ def _texts(value: Any, key: str = "") -> list[tuple[str, str]]:
     return []
 
 
-async def test_what_was_done_is_told_in_json(tallybook: Tallybook, season: Season) -> None:
+async def test_what_was_done_is_printed_as_json(tallybook: Tallybook, season: Season) -> None:
     slug, ranking = season.client.tournament, str(season.ranking_id)
     head = (await tallybook.json("tournament", "list"))[0]["events"]
     assert await tallybook.json("ranking", "rename", slug, ranking, "Ladder") == {"sequence": head + 1}
@@ -178,7 +178,7 @@ async def test_what_was_done_is_told_in_json(tallybook: Tallybook, season: Seaso
     assert await tallybook.json("webhook", "list", slug) == []
 
 
-async def test_migrations_and_digests_are_told_in_json(
+async def test_migrations_and_digests_are_printed_as_json(
     tallybook: Tallybook, season: Season, administrator: Administrator, tmp_path: Path
 ) -> None:
     topology = "distributed" if isinstance(administrator, DistributedAdministrator) else "plain"

@@ -572,7 +572,7 @@ async def test_a_database_that_does_not_exist_is_refused(tallybook: Tallybook) -
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_who_reads_no_further_is_no_error(dsn: str, form: list[str]) -> None:
+def test_a_reader_that_stops_is_not_an_error(dsn: str, form: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     ended = subprocess.run(

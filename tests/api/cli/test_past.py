@@ -483,7 +483,7 @@ async def test_a_step_that_leaves_overtakings_out_says_how_many(
     assert (len(step["overtakings"]), step["overtakings_left_out"]) == (3, 8)
 
 
-async def test_of_many_steps_those_in_which_only_others_moved_are_told_together(
+async def test_of_many_steps_those_in_which_only_others_moved_are_combined(
     tallybook: Tallybook, client: Client, bounds: Bounds
 ) -> None:
     ranking, _ = await of_a_dozen(client)

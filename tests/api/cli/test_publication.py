@@ -24,7 +24,7 @@ async def test_publish_freeze_reveal_and_unpublish(tallybook: Tallybook, season:
     assert (said.code, said.out, said.err) == (0, "", "the public sees nothing of it\n")
 
 
-async def test_a_freeze_begins_where_it_is_told(tallybook: Tallybook, season: Season) -> None:
+async def test_a_freeze_begins_at_the_named_event(tallybook: Tallybook, season: Season) -> None:
     slug = season.client.tournament
     await tallybook.done("freeze", slug, "--at", "3")
     said = await tallybook("tournament", "publish", slug)

@@ -64,7 +64,7 @@ async def test_a_competitor_that_was_registered_twice_is_replaced_and_its_result
     ]
 
 
-async def test_two_who_played_each_other_are_not_one(clubs: Clubs) -> None:
+async def test_two_that_played_each_other_are_not_merged(clubs: Clubs) -> None:
     match = await clubs.play("Ajax", "Brest", "2:1")
     ids = {one["name"]: one["id"] for one in await clubs.tallybook.json("competitor", "list", clubs.slug)}
     refused = await clubs.tallybook.refused("competitor", "replace", clubs.slug, "Ajax", "Brest")

@@ -58,7 +58,7 @@ async def test_a_scoring_of_a_file_names_unities_and_can_be_for_some_groups(
     ]
 
 
-async def test_a_corrected_result_is_told_in_one_sentence(tallybook: Tallybook, league: str) -> None:
+async def test_a_corrected_result_is_explained_in_one_sentence(tallybook: Tallybook, league: str) -> None:
     await tallybook.done("scoring", "declare", league, "Table", "football")
     await tallybook.done("competition", "change", league, "Ajax - Brest", "--started-at", "2026-03-09 15:00:00")
     await tallybook.done("competition", "result", league, "Ajax - Brest", "0:0")

@@ -72,7 +72,7 @@ async def test_a_declared_tie_break_orders_and_is_explained_over_http(played: Op
     assert won == {"criterion": 2, "value": 0, "divisor": 1, "parts": []}
 
 
-async def test_what_no_tie_break_has_is_refused_where_it_is(played: Open) -> None:
+async def test_an_option_that_no_tie_break_has_is_refused_at_its_place(played: Open) -> None:
     answer = await played.put("classification", criteria=[of(played, tiebreak="WIN", cut=1)])
     assert answer.status == 422
     assert [fault["field"] for fault in answer.json["errors"]] == ["criteria[0].cut"]

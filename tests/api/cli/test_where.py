@@ -53,7 +53,7 @@ def test_without_a_directory_it_is_the_usual_one_that_is_named(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_who_has_waited_for_another_that_made_none_says_so_too(tmp_path: Path) -> None:
+async def test_a_process_that_waited_for_another_that_made_no_database_says_so_too(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with (data / "lock").open("wb") as lock:

@@ -153,7 +153,7 @@ def test_a_demo_whose_port_is_taken_says_so_before_it_plays_anything(
     assert not (tmp_path / "data").exists()
 
 
-def test_a_host_that_is_none_is_told_from_a_port_that_is_taken(tmp_path: Path) -> None:
+def test_a_host_that_does_not_exist_is_distinguished_from_a_port_that_is_taken(tmp_path: Path) -> None:
     ended = said_here(["demo", "--host", "256.0.0.1", "--data-dir", str(tmp_path / "data")])
     sentence = one_sentence(ended)
     assert sentence.startswith("Cannot listen on 256.0.0.1, port 8080: ")
@@ -169,7 +169,7 @@ def test_a_port_of_metrics_that_is_taken_is_refused_with_its_option(dsn: str, ta
 
 
 @pytest.mark.parametrize("options", [[], ["--next", "--all"], ["--to", "3", "--next"]])
-def test_a_reveal_that_does_not_say_how_far_is_told_how_to(options: list[str]) -> None:
+def test_a_reveal_without_an_end_is_refused_with_the_forms_of_one(options: list[str]) -> None:
     ended = said_here(["reveal", "cup", *options])
     assert (ended.code, ended.out) == (2, "")
     assert "Say how far: --to SEQUENCE, --next or --all." in " ".join(ended.err.replace("│", "").split())

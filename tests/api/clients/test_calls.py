@@ -374,7 +374,7 @@ async def test_it_does_not_begin_a_wait_for_which_there_is_no_time(
     assert caught.value.retry_after_seconds == BUSY_RETRY_AFTER_SECONDS
 
 
-async def test_who_asks_too_often_is_answered_all_the_same(dsn: str, season: Season) -> None:
+async def test_a_client_that_asks_too_often_is_answered_all_the_same(dsn: str, season: Season) -> None:
     async with serve(dsn, requests_per_second=2) as slow, Client(slow.url, season.client.token or "") as client:
         answers = await asyncio.gather(*(client.list_rankings(season.client.tournament) for _ in range(4)))
     assert len(answers) == 4

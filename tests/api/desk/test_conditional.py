@@ -255,7 +255,7 @@ async def test_what_does_not_exist_is_404_whatever_is_demanded_of_it(season: Sea
         refused(await send(path, example_of(name), headers), 404)
 
 
-async def test_a_condition_that_does_not_hold_is_told_before_anything_else(season: Season) -> None:
+async def test_a_condition_that_does_not_hold_is_reported_before_anything_else(season: Season) -> None:
     """Whatever else is wrong would be said of another state than its sender has seen."""
     add = f"rankings/{season.closed_ranking_id}/unities.json"
     refused(await season.client.post(add, {"name": "goals"}, if_match('"x"')), 412)

@@ -304,7 +304,7 @@ async def test_a_key_belongs_to_the_request_that_used_it_first_and_to_its_tourna
         assert [await amounts_of(one, a) for a in (arena, elsewhere)] == [[1], [3]]
 
 
-async def test_of_two_requests_with_one_key_at_once_one_is_recorded_and_the_other_told_so(dsn: str) -> None:
+async def test_of_two_requests_with_one_key_at_once_one_is_recorded_and_the_other_gets_its_answer(dsn: str) -> None:
     async with desks_at(dsn) as desks:
         arena = await open_arena(desks[0].database)
         for n in range(20):
@@ -555,7 +555,7 @@ async def test_what_a_command_was_kept_from_the_desk_counts_as_its_time(dsn: str
             assert len(await asyncio.gather(*waiting)) == 2
 
 
-async def test_who_waits_for_the_ids_that_others_draw_waits_no_longer_than_they(dsn: str, bounds: Bounds) -> None:
+async def test_waiting_for_ids_that_others_draw_takes_no_longer_than_drawing_them(dsn: str, bounds: Bounds) -> None:
     async with proxy(dsn) as between, desk_at(between.dsn) as desk:
         async with between.holding_answers("nextval(") as held:
             drawing = asyncio.create_task(desk.new_id())
@@ -566,7 +566,7 @@ async def test_who_waits_for_the_ids_that_others_draw_waits_no_longer_than_they(
         assert await drawing > 0
 
 
-async def test_who_sends_much_does_not_have_it_all_committed_at_once(dsn: str, owner: asyncpg.Connection) -> None:
+async def test_much_from_one_sender_is_not_all_committed_at_once(dsn: str, owner: asyncpg.Connection) -> None:
     """Other tournaments wait for the same commit."""
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
@@ -640,7 +640,7 @@ async def test_a_block_of_hundreds_is_answered_over_several_rounds_of_the_event_
         assert len(await amounts_of(desk, arena)) == 200
 
 
-async def test_who_would_wait_too_long_at_the_pace_of_the_last_blocks_is_refused_until_fewer_wait(
+async def test_a_request_that_would_wait_too_long_by_the_pace_of_recent_blocks_is_refused_until_fewer_wait(
     dsn: str, bounds: Bounds
 ) -> None:
     bounds(BLOCK_REQUESTS_MAX=1, EXPECTED_SECONDS_MAX=1e-9)

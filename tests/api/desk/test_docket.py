@@ -166,7 +166,7 @@ async def test_points_that_wait_behind_a_voiding_of_their_competition_are_refuse
         assert await amounts(desk, arena) == [5, 0, 1]
 
 
-async def test_a_key_that_two_requests_of_a_moment_ask_for_is_given_once(dsn: str, owner: asyncpg.Connection) -> None:
+async def test_a_key_that_two_simultaneous_requests_ask_for_is_given_once(dsn: str, owner: asyncpg.Connection) -> None:
     """Also if a request registers several competitors, and only the first of them has a key."""
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
@@ -186,7 +186,7 @@ async def test_a_key_that_two_requests_of_a_moment_ask_for_is_given_once(dsn: st
         assert not (await first).replayed
 
 
-async def test_a_key_is_given_once_by_whichever_process(dsn: str, owner: asyncpg.Connection) -> None:
+async def test_a_key_is_given_once_whichever_process_gives_it(dsn: str, owner: asyncpg.Connection) -> None:
     async with desk_at(dsn) as desk, desk_at(dsn) as other:
         arena = await open_arena(desk.database)
         matches = [

@@ -19,7 +19,7 @@ from tests.proxy import Fault, proxy
 # ── A refusal settles every earlier sending ─────────────────────────────────────────────────────────────
 
 
-async def test_what_was_sent_before_a_repeat_of_it_was_refused_is_not_recorded_any_more(dsn: str) -> None:
+async def test_a_request_sent_before_its_repeat_was_refused_is_no_longer_recorded(dsn: str) -> None:
     """The first sending is on its way while the ranking is closed, its repeat refused, and the ranking reopened."""
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
@@ -56,7 +56,7 @@ async def test_a_refusal_concerns_its_own_key_only(dsn: str) -> None:
             assert not (await submit(here, arena.tournament_id, arena.points(), key="k")).replayed
 
 
-async def test_many_refusals_at_once_are_told_to_the_log_together_and_each_is_answered(dsn: str) -> None:
+async def test_many_refusals_at_once_are_entered_in_the_log_together_and_each_is_answered(dsn: str) -> None:
     async with desks_at(dsn) as desks:
         arena = await open_arena(desks[0].database)
         first = await submit(desks[0], arena.tournament_id, arena.points(), key="used")
@@ -104,7 +104,7 @@ HELD_UP: Final = "it holds up every commit of a server, and the nodes are those 
 
 @pytest.mark.one_postgresql(HELD_UP)
 @pytest.mark.parametrize("kind", ["structural", "points"])
-async def test_a_repeat_is_not_told_of_a_commit_that_no_standby_has_confirmed(
+async def test_a_repeat_is_not_answered_from_a_commit_that_no_standby_has_confirmed(
     dsn: str, owner: asyncpg.Connection, kind: str
 ) -> None:
     await owner.execute("SET synchronous_commit = local")

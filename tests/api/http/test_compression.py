@@ -496,7 +496,7 @@ spaces = st.sampled_from(["", "", " ", "\t "])
 
 
 def written(quality: int, digits: int) -> str:
-    """The thousandths as a quality with at least so many digits, as few as tell it."""
+    """The thousandths as a quality with at least that many digits, as few as tell it."""
     whole, rest = divmod(quality, 1_000)
     decimals = f"{rest:03}".rstrip("0").ljust(digits, "0")
     return f"{whole}.{decimals}" if decimals or digits else f"{whole}"

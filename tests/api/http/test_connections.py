@@ -116,14 +116,14 @@ async def test_a_later_head_is_not_waited_for_longer_than_the_first(service: Ser
         assert (await slow.drip(GET * 10))[0] == 408
 
 
-async def test_who_says_nothing_is_not_answered(service: Service) -> None:
+async def test_a_silent_connection_is_not_answered(service: Service) -> None:
     before = ended("silent")
     async with connected(service) as silent:
         assert await silent.rest() == b""
     assert ended("silent") == before + 1
 
 
-async def test_who_has_asked_may_be_idle_for_longer(service: Service) -> None:
+async def test_a_connection_that_has_asked_may_be_idle_for_longer(service: Service) -> None:
     async with connected(service) as idle, connected(service) as silent:
         await idle.send(GET)
         assert (await idle.answer())[0] == 200
@@ -132,7 +132,7 @@ async def test_who_has_asked_may_be_idle_for_longer(service: Service) -> None:
         assert (await idle.answer())[0] == 200
 
 
-async def test_who_is_idle_for_too_long_is_closed_but_not_during_a_request(
+async def test_an_idle_connection_is_closed_but_not_during_a_request(
     service: Service, client: Client, bounds: Bounds
 ) -> None:
     bounds(BODY_SECONDS_MAX=PATIENCE_SECONDS)
@@ -223,7 +223,7 @@ async def test_more_bodies_than_there_is_room_for_are_503(service: Service, clie
         assert (await third.answer())[0] == 422
 
 
-async def test_who_waits_to_be_told_to_send_a_body_is_told_only_if_it_is_wanted(
+async def test_a_client_that_waits_for_continue_gets_it_only_if_its_body_is_wanted(
     service: Service, client: Client
 ) -> None:
     nobody = service.client(client.tournament, "nobody")
@@ -241,7 +241,7 @@ async def register_heavy(client: Client) -> None:
 
 
 @pytest.mark.long
-async def test_who_does_not_read_is_hung_up_on_and_others_are_served_meanwhile(
+async def test_a_client_that_does_not_read_is_hung_up_on_and_others_are_served_meanwhile(
     service: Service, client: Client
 ) -> None:
     await register_heavy(client)
@@ -265,7 +265,7 @@ async def test_who_does_not_read_is_hung_up_on_and_others_are_served_meanwhile(
                 await sending
 
 
-async def test_who_reads_in_the_end_has_all_of_it(service: Service, client: Client, bounds: Bounds) -> None:
+async def test_a_slow_reader_gets_all_of_it_in_the_end(service: Service, client: Client, bounds: Bounds) -> None:
     bounds(UNREAD_SECONDS_MAX=PATIENCE_SECONDS)
     await register_heavy(client)
     request = (
@@ -381,7 +381,7 @@ async def test_a_closed_connection_ends_although_its_last_bytes_are_not_read(
         await until(lambda: connection not in connection._connections.connections)
 
 
-async def test_who_sends_without_end_is_hung_up_on(service: Service, client: Client) -> None:
+async def test_a_client_that_sends_without_end_is_hung_up_on(service: Service, client: Client) -> None:
     for lines in (("Content-Length: 10000000000",), ("Transfer-Encoding: chunked",)):
         async with connected(service) as endless:
             await endless.send(posting(client, *lines))
@@ -420,7 +420,7 @@ async def test_the_garbage_collector_waits_for_more_objects_while_there_are_more
 # ── Too many ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_who_has_not_asked_gives_way_to_who_comes_new(dsn: str) -> None:
+async def test_a_connection_that_has_not_asked_gives_way_to_a_new_one(dsn: str) -> None:
     async with serve(dsn, connections=5) as small:
         before = ended("crowded_out")
         async with connected(small) as good:
@@ -446,7 +446,7 @@ async def test_a_thousand_who_come_at_once_are_all_let_in_at_once(service: Servi
             waiting.enter_context(socket.create_connection((url.host or "", url.port or 0), timeout=SOON))
 
 
-def test_who_asked_before_being_looked_at_has_asked(dsn: str) -> None:
+def test_a_request_sent_before_its_connection_was_looked_at_counts(dsn: str) -> None:
     """uvloop hands over what lies on a new connection before the task that answers it has begun."""
 
     async def asked() -> None:

@@ -136,7 +136,7 @@ async def register_when_told(service: Service, client: Client) -> float:
     return sent_at
 
 
-async def test_a_client_that_waits_to_be_told_to_send_its_body_is_told(service: Service, client: Client) -> None:
+async def test_a_client_that_waits_for_continue_before_its_body_gets_it(service: Service, client: Client) -> None:
     await register_when_told(service, client)
     answer = await exchanged(service, request_for(client, "Expect: miracles"))
     assert answer.startswith(b"HTTP/1.1 400 ")
@@ -214,7 +214,7 @@ async def test_an_unknown_path_names_the_one_that_is_most_like_it(client: Client
         assert (answer.status, answer.json["message"]) == (404, said)
 
 
-def test_other_methods_are_told_which_there_are() -> None:
+def test_other_methods_are_answered_with_those_that_exist() -> None:
     with pytest.raises(MethodNotAllowed) as raised:
         a_router().resolve("DELETE", "/t/a/1.json")
     assert raised.value.allowed == ("GET", "HEAD", "PUT")

@@ -100,7 +100,7 @@ def add(client: Client, season: Season, *lines: str, method: str = "PUT", body: 
     return "\r\n".join([*head, "", body]).encode()
 
 
-async def test_who_is_turned_away_gets_one_and_the_same_answer_and_nothing_is_read_of_the_body(
+async def test_all_clients_turned_away_get_the_same_answer_and_no_body_is_read(
     service: Service, season: Season, crowded: Client
 ) -> None:
     async with wire(service) as one:

@@ -64,7 +64,7 @@ def test_each_key_is_for_itself(clock: Clock) -> None:
     assert [taken(limit, key, 9) for key in ("a", "b", 1)] == [3, 3, 3]
 
 
-def test_who_comes_when_told_to_is_let_in(clock: Clock) -> None:
+def test_a_client_that_returns_when_it_should_is_let_in(clock: Clock) -> None:
     limit = Throttle("Wait.", at_once=2, per_second=0.1, clock=clock)
     taken(limit, "a", 2)
     with pytest.raises(TooManyRequests) as refused:

@@ -236,7 +236,7 @@ async def test_a_second_tournament_of_the_same_players_leaves_the_first_as_it_wa
     assert await table(tallybook, slug, "Lighthouse Open") == before
 
 
-async def test_rankings_that_are_there_are_said_to_score_everything_nothing_or_to_be_closed(
+async def test_existing_rankings_that_score_everything_or_nothing_or_are_closed_are_reported(
     tallybook: Tallybook,
 ) -> None:
     slug = await tallybook.done("tournament", "create", "Club")
@@ -254,7 +254,9 @@ async def test_rankings_that_are_there_are_said_to_score_everything_nothing_or_t
     ]
 
 
-async def test_a_competitor_whom_the_file_names_otherwise_is_said_before(tallybook: Tallybook, tmp_path: Path) -> None:
+async def test_a_competitor_with_another_name_in_the_file_is_reported_first(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
     slug = await bring(tallybook, "swiss.trf")
     renamed = tmp_path / "renamed.trf"
     renamed.write_text((FILES / "swiss.trf").read_text().replace("Archer, Ada  ", "Archer, Adela"))
@@ -273,7 +275,7 @@ async def test_a_club_that_was_renamed_since_is_the_same_club(tallybook: Tallybo
     assert await tallybook.json("tournament", "list") == before
 
 
-async def test_competitors_who_are_there_by_name_get_the_ids_of_the_file(tallybook: Tallybook) -> None:
+async def test_existing_competitors_found_by_name_get_the_ids_of_the_file(tallybook: Tallybook) -> None:
     slug = await tallybook.done("tournament", "create", "Club")
     await tallybook.done("competitor", "add", slug, "Anna Birch")
     await bring(tallybook, "spring.xml", slug)
@@ -284,7 +286,7 @@ async def test_competitors_who_are_there_by_name_get_the_ids_of_the_file(tallybo
 # ── What is asked and refused ────────────────────────────────────────────────────────────────────────────
 
 
-async def test_without_yes_it_says_what_it_would_make_and_makes_nothing(tallybook: Tallybook) -> None:
+async def test_without_yes_it_shows_what_it_would_make_and_makes_nothing(tallybook: Tallybook) -> None:
     said = await tallybook("bring", str(FILES / "cup.football.json"))
     assert said.err.splitlines() == [
         "football.json; it would make in a new tournament, Island Cup 2026:",
@@ -342,7 +344,7 @@ async def test_a_file_with_one_wrong_line_brings_nothing(tallybook: Tallybook, t
         book(["Date", "Home", "Away", "Score"], ["2026-02-30", "A", "B", "2:1"], ["2026-03-01", "B", "A", "1:1"])
     )
     assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
-        "Nothing is brought; correct these lines.",
+        "Nothing was brought; correct these lines.",
         f"  line 2, date: '2026-02-30' must be {FORM_OF_DATES}",
     ]
     assert await tallybook.json("tournament", "list") == []
@@ -352,7 +354,7 @@ async def test_two_lines_with_one_key_are_refused(tallybook: Tallybook, tmp_path
     file = tmp_path / "x.csv"
     file.write_text("Nr,Home,Away,Score\n1,A,B,2:1\n1,B,A,0:0\n")
     assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
-        "Nothing is brought; correct these lines.",
+        "Nothing was brought; correct these lines.",
         "  line 3, key: '1' is already the key of an earlier line",
     ]
 
@@ -363,8 +365,8 @@ async def test_a_winner_that_the_score_contradicts_is_refused_and_without_one_th
     file = tmp_path / "x.csv"
     file.write_text("Nr,Home,Away,Score,Winner\n1,A,B,2:1,B\n")
     assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
-        "Nothing is brought; correct these lines.",
-        "  line 2, winner: has the lower score; name nobody, or add a word such as wo",
+        "Nothing was brought; correct these lines.",
+        "  line 2, winner: has the lower score; leave it out, or add a word such as wo",
     ]
     slug, winners = "", list[str | None]()
     for line in ("2:1 wo,B", "3:1,", "0:1,", "2:2,"):
@@ -384,7 +386,7 @@ async def test_dates_that_could_have_either_order_are_asked_for_once(tallybook: 
     assert (await tallybook.json("competition", "list", slug))[0]["started_at"] == "2026-01-02T00:00:00.000000Z"
 
 
-async def test_with_json_nothing_can_be_asked(tallybook: Tallybook) -> None:
+async def test_with_json_it_asks_nothing(tallybook: Tallybook) -> None:
     assert await tallybook.refused("bring", str(FILES / "cup.football.json"), "--json") == [
         "With --json, nothing can be asked: add --yes or --dry-run."
     ]

@@ -455,7 +455,7 @@ async def test_a_file_that_is_none_is_refused(imported: Import, content: str, re
     assert reason in (await imported.refused(content))[0]
 
 
-async def test_columns_that_are_no_unities_are_named_and_left_out_on_request(imported: Import) -> None:
+async def test_columns_that_are_not_unities_are_named_and_left_out_on_request(imported: Import) -> None:
     content = "date;participants;referee;score;goal for;\n2024-03-01;Ajax|Brest;Ann;2:1;x;\n"
     (reason,) = await imported.refused(content)
     assert re.sub("[0-9]+", "1", reason) == (
@@ -582,8 +582,8 @@ async def test_in_another_zone_of_the_tournament_a_file_is_the_same(imported: Im
 
 NEAR = re.compile(
     r"line 2, date: competition ([0-9]+) of the same two took place on 2024-03-01( [0-9:]{5})?, and no line of this "
-    r"file is it; if it is this match, correct its date and leave this line out, or give both a key; if it is another "
-    r"one, give this line a group, a round or a key of its own"
+    r"file matches it\. If it is this match, correct its date and leave this line out, or give both a key; if it is "
+    r"another, give this line its own group, round or key"
 )
 HEAD = "date,participants,score\n"
 

@@ -315,7 +315,7 @@ async def test_tags_are_judged_as_everywhere(imported: Import) -> None:
     ]
 
 
-async def test_who_is_below_somebody_refused_is_not_named_for_that(imported: Import) -> None:
+async def test_a_competitor_below_a_refused_one_is_not_named_for_that(imported: Import) -> None:
     assert await imported.faults("name,color,parent\nAnn,red,\nBob,,Ann\nCid,,Bob\n") == [
         ("line 2, color", "must be 6 hexadecimal characters, without a leading #"),
     ]
@@ -478,7 +478,7 @@ async def test_an_import_that_was_interrupted_anywhere_continues_where_it_was(im
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
 )
 @given(data=st.data())
-async def test_whoever_was_registered_by_whatever_parts_of_a_file_is_registered_once(
+async def test_a_competitor_registered_by_any_parts_of_a_file_is_registered_once(
     desk: Desk, data: st.DataObject
 ) -> None:
     """Lines of few names, so that many are alike; first some of them from the beginning, then all, in another form."""
@@ -627,7 +627,7 @@ async def test_a_file_that_gets_keys_gives_them_to_those_with_the_names(imported
     assert (await imported("name,key\nAnn,70\n")).made == 1, "the key tells her apart from the other Ann"
 
 
-async def test_who_was_erased_is_not_registered_again_by_a_line_with_a_key(imported: Import) -> None:
+async def test_a_line_with_a_key_does_not_register_an_erased_competitor_again(imported: Import) -> None:
     (ann,) = (await imported("name,key\nAnn,7\n")).ids
     await imported.submit(EraseCompetitor(competitor_id=CompetitorId(ann)))
     done = await imported("name,key\nAnn,7\n")

@@ -128,7 +128,7 @@ async def test_two_rankings_that_are_answered_at_one_head_are_two(season: Season
 # ── Questions about the past and about what would be ────────────────────────────────────────────────────
 
 
-async def test_what_a_peer_has_recorded_is_in_the_past_that_is_told(season: Season, peers_client: Client) -> None:
+async def test_the_past_shows_what_a_peer_has_recorded(season: Season, peers_client: Client) -> None:
     """Also where nobody has asked this service for anything since."""
     ada = season.ids[0]
     query = f"competitor={ada}&unity={season.unity_id}"

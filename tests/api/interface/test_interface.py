@@ -270,7 +270,7 @@ async def test_a_competition_of_which_only_the_group_is_known(client: Client) ->
     }
 
 
-async def test_a_competition_keeps_what_it_was_told(client: Client) -> None:
+async def test_a_competition_keeps_what_was_sent(client: Client) -> None:
     facts = {"group_id": -5, "started_at": "1987-06-30 23:59:59", "location": "Köln, Halle 2"}
     competition = await added_competition(client, **facts)
     assert {name: competition[name] for name in facts} == facts

@@ -264,7 +264,7 @@ async def test_a_long_list_comes_in_chunks_and_has_an_etag_that_changes_with_the
     assert (await client.get("rankings.json")).headers["ETag"] != first.headers["ETag"]
 
 
-async def test_who_cannot_take_chunks_has_all_of_it_until_the_connection_ends(
+async def test_a_client_that_cannot_take_chunks_reads_until_the_connection_ends(
     dsn: str, service: Service, client: Client
 ) -> None:
     await append(dsn, client.tournament, crowd(5_000))
@@ -448,7 +448,7 @@ def test_forty_connections_that_do_not_read_cost_little_and_what_they_cost_is_co
     assert grown < 64 << 20
 
 
-def test_who_has_not_read_for_longest_gives_way(dsn: str) -> None:
+def test_the_reader_that_has_been_idle_for_longest_gives_way(dsn: str) -> None:
     # There is room for some six of them, of a standing and a chunk each, beside what all share.
     most, left, _ = uvloop.run(_forty_unread(dsn, 8 << 20, 20))
     assert most < (8 << 20) + (6 << 20)

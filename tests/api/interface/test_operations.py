@@ -815,7 +815,7 @@ async def test_descriptions_have_lines_and_a_bound(season: Season) -> None:
         refused(await ask("PUT rankings/{ranking_id}.json", season, season.client, description=bad), 422, "description")
 
 
-async def test_who_leaves_keeps_their_totals_in_every_unity_and_has_them_back(
+async def test_a_competitor_that_leaves_keeps_its_totals_in_every_unity_and_has_them_back(
     season: Season, owner: asyncpg.Connection
 ) -> None:
     ada, ben, pair = season.ids

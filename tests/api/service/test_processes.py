@@ -576,7 +576,7 @@ class Place:
 
 
 @pytest.mark.long
-async def test_whoever_is_asked_knows_all_that_was_acknowledged_and_nothing_is_lost_or_doubled(
+async def test_every_process_knows_all_that_was_acknowledged_and_nothing_is_lost_or_doubled(
     dsn: str, database: Database, tmp_path: Path
 ) -> None:
     """Every answer must show the writer's last write, which the other service took, and all who were registered."""

@@ -244,7 +244,7 @@ class Tournament:
 
 
 async def play(tournaments: list[Tournament], checks: int, *, clients: int = CLIENTS, revising: bool) -> None:
-    """Has many clients write by one service and ask the other, until so many answers were judged."""
+    """Has many clients write by one service and ask the other, until that many answers were judged."""
     async with asyncio.TaskGroup() as tasks:
         for number in range(clients):
             tasks.create_task(keep_score(tournaments[number % len(tournaments)], Random(number), checks))

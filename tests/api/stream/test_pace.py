@@ -27,7 +27,7 @@ def test_without_a_speed_nothing_waits() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)), max_size=20), st.floats(0.1, 100))
-def test_playing_that_lags_behind_goes_on_at_its_speed(steps: list[tuple[float, float]], speed: float) -> None:
+def test_playing_that_lags_behind_continues_at_its_speed(steps: list[tuple[float, float]], speed: float) -> None:
     """Each event is due a gap after the one before it, or after now, if that one was late."""
     pace, moment, now = Pace(speed), BEGAN, 100.0
     pace.pause_before(moment, now)

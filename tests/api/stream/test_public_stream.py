@@ -69,7 +69,7 @@ async def standings(board: Board) -> dict[tuple[int, str], Lines]:
 
 
 @every_format
-async def test_who_knows_the_public_stream_alone_folds_what_the_public_is_shown(
+async def test_a_client_of_the_public_stream_alone_folds_what_the_public_sees(
     service: Service, season: Season, peers_client: Client, board: Board, media_type: str
 ) -> None:
     await change(season.client, published="true")
@@ -120,7 +120,7 @@ async def test_a_freeze_holds_the_stream_a_reveal_lets_it_go_on_and_unpublishing
     assert (await board.get("events")).status == 404
 
 
-async def test_who_listens_while_all_is_held_hears_nothing_until_something_is_revealed(
+async def test_a_listener_during_a_freeze_hears_nothing_until_something_is_revealed(
     service: Service, season: Season, board: Board, bounds: Bounds
 ) -> None:
     bounds(SILENT_SECONDS=0.3)
@@ -141,7 +141,7 @@ async def test_who_listens_while_all_is_held_hears_nothing_until_something_is_re
     assert spectator.sequences[0] == 4
 
 
-async def test_who_was_not_reached_before_somebody_was_erased_reads_on_though_all_is_held(
+async def test_a_client_reached_only_after_an_erasure_reads_on_during_a_freeze(
     service: Service, season: Season, board: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await change(season.client, freeze=3)
@@ -168,7 +168,7 @@ async def test_who_was_not_reached_before_somebody_was_erased_reads_on_though_al
     assert len(taken) == 1
 
 
-async def test_who_listens_starts_over_when_a_ranking_is_hidden_or_shown(
+async def test_a_listener_starts_over_when_a_ranking_is_hidden_or_shown(
     service: Service, peer: Service, season: Season, board: Board
 ) -> None:
     """In both processes, also while all is held. Nothing that comes after names the hidden ranking."""

@@ -526,7 +526,7 @@ async def fill(season: Season, events: int) -> None:
 
 
 @pytest.mark.long
-async def test_who_does_not_read_holds_one_piece_in_memory_and_is_closed_and_nobody_waits_for_them(
+async def test_a_client_that_does_not_read_holds_one_piece_in_memory_and_is_closed_and_nobody_waits_for_it(
     service: Service, season: Season, bounds: Bounds
 ) -> None:
     before = counted("tallybook_listeners_ended_total", why="unread")
@@ -742,7 +742,7 @@ async def test_a_stream_tells_nothing_of_another_log_than_its_board_is_of(
 
 
 @pytest.mark.parametrize("why", ["unknown tag", "unknown unity"])
-async def test_an_event_that_cannot_be_folded_stops_the_stream_and_is_told_as_nothing_once_it_is_set_aside(
+async def test_an_event_that_cannot_be_folded_stops_the_stream_and_is_sent_as_nothing_once_set_aside(
     service: Service, season: Season, owner: asyncpg.Connection, why: str
 ) -> None:
     await add(season, 1)
@@ -819,7 +819,7 @@ def stored_of(event: Event) -> undecoded.Stored:
     return undecoded.Stored(Sequence(7), moment, ActorId(3), kind, body, b"\x1f" * 32)
 
 
-def test_who_follows_a_ranking_gets_its_events_but_none_that_were_set_aside() -> None:
+def test_a_follower_of_a_ranking_gets_its_events_but_none_that_were_set_aside() -> None:
     stored = stored_of(RankingClosed(ranking_id=RankingId(4)))
     wanted = frames.Wanted(ranking_id=RankingId(4))
     assert wanted.lets_through(frames.Frame(stored))

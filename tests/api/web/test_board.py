@@ -237,7 +237,9 @@ async def test_nobody_has_moved_at_the_first_competition(championship: Champions
     assert {name for name, text in moved.items() if text == "new"} == set(TEAMS) - {"Ireland", "France"}
 
 
-async def test_who_had_no_points_is_new_but_not_who_took_part_for_nothing(championship: Championship) -> None:
+async def test_a_competitor_without_points_is_new_but_not_one_that_took_part_for_nothing(
+    championship: Championship,
+) -> None:
     competitions = [CompetitionId(await championship.service.desk.new_id()) for _ in range(2)]
     for one in competitions:
         await submit(championship, AddCompetition(competition_id=one, group_id=6))
@@ -793,7 +795,7 @@ async def test_lines_of_a_day_are_not_explained_in_long_logs(championship: Champ
     assert "changes to the total" in await page_of(championship, below)
 
 
-async def test_leaders_are_told_by_both_clocks(championship: Championship) -> None:
+async def test_leaders_are_shown_by_both_clocks(championship: Championship) -> None:
     assert '/leaders">Leaders</a>' in await page_of(championship)
     page = await page_of(championship, "/leaders")
     rows = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page)]

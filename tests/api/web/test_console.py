@@ -281,7 +281,7 @@ CHANGING: Final = re.compile(
 
 
 @pytest.mark.parametrize(("scope", "shown"), [("read", False), ("write", True), ("admin", True)])
-async def test_who_may_only_read_is_shown_no_way_to_change_anything(
+async def test_a_reader_is_shown_no_way_to_change_anything(
     service: Service, season: Season, scope: str, shown: bool
 ) -> None:
     async with visiting(service, await make_token(service.database, SCOPES[scope])) as visitor:
@@ -349,7 +349,7 @@ async def test_points_are_added_once_however_often_the_form_is_sent(visitor: Vis
     assert "fair play" in history
 
 
-async def test_points_that_were_typed_stay_though_the_competitor_is_not_on_the_page_any_more(
+async def test_points_that_were_typed_stay_though_the_competitor_has_left_the_page(
     visitor: Visitor, season: Season
 ) -> None:
     page = at(season, f"/rankings/{season.ranking_id}/add?unity={season.unity_id}")
@@ -682,7 +682,7 @@ async def test_the_public_is_held_at_an_event_and_shown_what_follows_up_to_anoth
     assert (await shown())["public_end"] == head - 1
 
 
-async def test_who_led_a_ranking_is_told_by_both_clocks(visitor: Visitor, season: Season) -> None:
+async def test_the_leaders_of_a_ranking_are_printed_by_both_clocks(visitor: Visitor, season: Season) -> None:
     ranking, ada = at(season, f"/rankings/{season.ranking_id}"), season.ids[0]
     form = {"participants_delta": deltas((ada, season.unity_id, 3)), "competition_id": season.competition_id}
     assert (await season.client.put(f"{season.path}/add.json", form)).status == 200
@@ -1022,7 +1022,7 @@ async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season:
     assert "struck" not in (await season.client.get(competition)).json["competition"]
 
 
-async def test_a_ranking_of_a_known_kind_takes_a_season_without_any_more(
+async def test_a_ranking_of_a_known_kind_takes_a_season_without_further_options(
     visitor: Visitor, season: Season, log: Log
 ) -> None:
     page, before = at(season, "/rankings/like"), await log.length()
@@ -1066,7 +1066,7 @@ async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unl
         if answer.status == 200:  # the effects, which are looked at first
             answer = await visitor.post(*reversed(form_of(answer.body.decode())))
         if answer.status == 422:
-            assert "has the lower score; name nobody, or add a word such as wo" in words(answer.body.decode())
+            assert "has the lower score; leave it out, or add a word such as wo" in words(answer.body.decode())
         return answer.status
 
     async def winners() -> list[int]:
@@ -1143,7 +1143,7 @@ async def test_everything_else_that_is_offered_works(visitor: Visitor, season: S
 # ── What is shown ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_page_for_auditors_tells_the_head_and_how_far_the_tables_are(
+async def test_a_page_for_auditors_shows_the_head_and_how_far_the_tables_are(
     visitor: Visitor, season: Season, owner: asyncpg.Connection
 ) -> None:
     page = words(await visitor.page(at(season, "/log")))

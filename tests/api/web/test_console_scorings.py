@@ -9,7 +9,7 @@ from tests.api.web.test_console import at, words
 from tests.service import Season
 
 
-async def test_a_scoring_is_declared_like_a_kind_once_its_effects_were_seen(
+async def test_a_scoring_is_declared_like_a_kind_after_a_preview_of_its_effects(
     visitor: Visitor, season: Season, league: League
 ) -> None:
     a, b, c = league.ids

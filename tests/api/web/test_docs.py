@@ -201,7 +201,7 @@ def test_a_word_is_defined_once_here_or_in_the_architecture() -> None:
     assert not WORDS.keys() & set(inside)
 
 
-def test_what_a_field_takes_is_told_in_words() -> None:
+def test_the_values_of_a_field_are_described_in_words() -> None:
     told = {
         (operation["operationId"], one["name"]): kind_of(one["schema"])
         for _, _, operation in described()

@@ -105,7 +105,7 @@ async def test_a_picture_is_drawn_once_for_all_who_ask_and_the_pictures_of_a_sec
     assert len(drawn) == 1
 
 
-async def test_who_has_read_the_log_for_longer_than_a_picture_was_drawn_is_given_that_one(
+async def test_a_reading_that_outlasts_the_drawing_of_a_picture_gets_that_picture(
     bounds: Bounds,
 ) -> None:
     bounds(PICTURES_AT_ONCE_MAX=3, PICTURES_PER_SECOND_MAX=0.001, PICTURES_KEPT_MAX=2)

@@ -173,7 +173,7 @@ async def look(desk: Desk, arenas: list[Arena], served: Served, number: int) -> 
 
 
 async def rate(served: Served, seconds: float) -> list[float]:
-    """Changes and reads a second, for so long."""
+    """Changes and reads a second, for that long."""
     before, began_at = served.figures(), time.perf_counter()
     await asyncio.sleep(seconds)
     passed = time.perf_counter() - began_at

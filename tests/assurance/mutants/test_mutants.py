@@ -156,7 +156,7 @@ def test_the_command_runs_in_the_copy_of_the_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Path) -> None:
+def test_noticed_and_unnoticed_mutants_are_distinguished_and_remembered(tmp_path: Path) -> None:
     file, tests = "projections/board/standing.py", ["tests/projections/test_standing.py"]
     source = (ROOT / file).read_text("utf-8")
     imports = source.index("from ")

@@ -61,7 +61,7 @@ def test_a_file_is_recognised_by_what_it_begins_with_whatever_its_name_is(name: 
 
 
 def test_a_file_in_no_known_format_is_refused_with_those_that_are_known() -> None:
-    assert refused("hello", "letter.doc")[0].startswith("The file is in no format that is known here: CLICS event feed")
+    assert refused("hello", "letter.doc")[0].startswith("The file is in none of the known formats: CLICS event feed")
     assert refused("", "empty.csv") == ["The file is empty."]
 
 
@@ -162,7 +162,7 @@ def test_each_race_of_a_class_is_a_competition() -> None:
     assert scores(days.meetings) == ["33:20|31:40|30:00", "1:06:40|1:10:00|DNS"]
 
 
-def test_a_race_or_a_leg_of_thousands_of_digits_is_no_number() -> None:
+def test_a_race_or_a_leg_of_thousands_of_digits_is_not_a_number() -> None:
     """Python reads at most 4,300 digits of a number."""
     days = (FILES / "two_days.xml").read_text().replace('raceNumber="2"', f'raceNumber="{"9" * 5_000}"')
     assert [one.round for one in read_text(days, "days.xml").meetings] == [1, None]
@@ -185,7 +185,7 @@ def test_a_start_list_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["contest-2023-06.ndjson", "contest-2026-01.ndjson"])
-def test_a_contest_is_as_its_last_state_after_rejudgings(name: str) -> None:
+def test_a_contest_has_its_last_state_after_rejudgings(name: str) -> None:
     contest = brought(name)
     (only,) = contest.meetings
     assert performances(only, contest) == {
@@ -202,7 +202,7 @@ def test_a_contest_is_as_its_last_state_after_rejudgings(name: str) -> None:
     assert contest.entrants[0].tags == ("Quay University",)
 
 
-def test_a_deleted_team_is_no_competitor() -> None:
+def test_a_deleted_team_is_not_a_competitor() -> None:
     assert "Nobody" not in [entrant.name for entrant in brought("contest-2026-01.ndjson").entrants]
 
 
@@ -241,7 +241,7 @@ def test_a_ranklist_counts_free_results_and_units_of_time_as_it_says() -> None:
 # ── LENEX ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_placed_is_who_has_a_place_above_zero_and_nothing_else() -> None:
+def test_only_a_place_above_zero_counts_as_placed() -> None:
     gala = brought("gala.lef")
     assert performances(gala.meetings[1], gala) == {
         "Anna Birch": "1:02.03",
@@ -263,7 +263,7 @@ def test_a_result_counts_in_several_age_groups_and_finals_stand_before_prelimina
     assert gala.meetings[2].participants[1] == gala.meetings[1].participants[0] == "L1"
 
 
-def test_out_of_competition_is_no_participant_and_who_did_not_start_has_no_place() -> None:
+def test_competitors_out_of_competition_do_not_participate_and_nonstarters_have_no_place() -> None:
     gala = brought("gala.lef")
     assert performances(gala.meetings[3], gala) == {"Hugo Larch": "16:40", "Jon Yew": "DNS"}
 
@@ -272,7 +272,7 @@ def test_birth_dates_are_in_nothing_that_is_recorded() -> None:
     assert "2012" not in str((brought("gala.lef").entrants, brought("gala.lef").meetings))
 
 
-def test_a_second_meet_is_read_as_well() -> None:
+def test_a_second_meet_is_read_too() -> None:
     meets = brought("two_meets.lef")
     assert [table.name for table in meets.rankings] == ["Day One: 50 m back men", "Day Two: 50 m back men"]
     assert scores(meets.meetings) == ["0:30.01", "0:29.99"]
@@ -344,8 +344,8 @@ def test_lines_that_contradict_each_other_and_wrong_points_are_refused_by_line()
     lines = (FILES / "round_robin.trf").read_text().splitlines()
     lines[10] = lines[10].replace("6 w 0", "6 w 1", 1)
     assert refused("\n".join(lines), "x.trf")[1:] == [
-        "line 11, round 1: line 16 says something else of this game",
-        "line 16, round 1: line 11 says something else of this game",
+        "line 11, round 1: line 16 says otherwise about this game",
+        "line 16, round 1: line 11 says otherwise about this game",
         "line 11: its results give 3.5 points, and it says 2.5",
     ]
 
@@ -361,7 +361,7 @@ def test_columns_that_are_not_aligned_are_refused() -> None:
     lines = (FILES / "round_robin.trf").read_text().splitlines()
     lines[10] = lines[10][:91] + " " + lines[10][91:]
     assert refused("\n".join(lines), "x.trf")[1].startswith(
-        "line 11: columns 92 to 99 are no opponent, colour and result"
+        "line 11: columns 92 to 99 are not an opponent, a colour and a result"
     )
 
 

@@ -25,7 +25,7 @@ def book(*rows: list[Any], formats: dict[str, str] | None = None) -> bytes:
     return written.getvalue()
 
 
-def test_a_score_that_became_a_date_or_a_time_of_day_is_read_and_said() -> None:
+def test_a_score_that_became_a_date_or_a_time_of_day_is_read_and_reported() -> None:
     league = brought("league.xlsx")
     assert scores(league.meetings) == ["2:1", "0-0", "3:1", "0-3 (awarded)", "2:2", ""]
     assert league.meetings[0].date == "2026-03-07 15:30"
@@ -61,7 +61,7 @@ def test_the_goals_stand_in_the_order_of_the_cell(number_format: str, score: str
     assert scores(read_file(content, "x.xlsx")[1].meetings) == [score]
 
 
-def test_a_date_that_is_no_score_of_two_is_refused_by_row() -> None:
+def test_a_date_that_cannot_be_a_score_is_refused_by_row() -> None:
     content = book(["Name", "Time"], ["A", datetime(2026, 2, 3)])
     assert refused(content, "x.xlsx")[1:] == ["row 2: 2026-02-03 is a date, not a score"]
     content = book(["Home", "Away", "Score"], ["A", "B", timedelta(hours=2, minutes=1, seconds=7)])

@@ -61,7 +61,7 @@ def paths_of(season: Season) -> list[str]:
 # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_the_public_sees_is_told_and_changed(season: Season) -> None:
+async def test_what_the_public_sees_is_shown_and_changed(season: Season) -> None:
     client = season.client
     assert (await client.get("publication.json")).json["publication"] == {
         "published": False,
@@ -331,7 +331,7 @@ async def test_the_public_and_who_has_a_token_ask_the_same_one_after_the_other(s
                 assert (answer.status, list(answer.json)[2]) == (200, "standings" if one is board else "ranking")
 
 
-async def test_who_sent_something_can_be_asked_with_a_token_alone(season: Season, board: Board) -> None:
+async def test_the_sender_of_an_event_is_shown_only_with_a_token(season: Season, board: Board) -> None:
     await change(season.client, published="true")
     assert (await season.client.get(f"{season.path}/history.json?actor=0")).status == 200
     refused(await board.get(f"{season.path}/history.json?actor=0"), 400, "actor")

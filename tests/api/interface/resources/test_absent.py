@@ -35,7 +35,9 @@ def table(answer: Answer) -> list[tuple[int, int, int | None]]:
     return [(line["competitor_id"], line["position"], line["total"]) for line in lines]
 
 
-async def test_who_has_no_points_stands_behind_all_others(service: Service, season: Season, board: Board) -> None:
+async def test_a_competitor_without_points_stands_behind_all_others(
+    service: Service, season: Season, board: Board
+) -> None:
     client, (ada, bob, cid) = season.client, season.ids
     path, net = await make(season)
     nobody = await client.get(f"{path}/standings.json")

@@ -62,7 +62,7 @@ async def test_a_voided_competition_counts_no_more_until_it_is_unvoided(league: 
 
 @pytest.mark.parametrize("criteria", [[], [{"fouls": 1}], [{"points": 2}, {"among": 1}], [{"fouls": 0}, {"points": 0}]])
 async def test_every_window_is_a_part_of_the_whole(league: League, criteria: list[dict[str, int]]) -> None:
-    """`criteria`: unities by name, with the best so many; 0: all."""
+    """`criteria`: unities by name, with the best that many; 0: all."""
     chain = []
     for one in criteria:
         ((name, best),) = one.items()

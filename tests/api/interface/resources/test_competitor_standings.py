@@ -116,7 +116,7 @@ async def test_orders_that_take_long_together_are_made_in_time_slices(bounds: Bo
     assert msgspec.to_builtins(shown.ranking) == expected(live, ADA)
 
 
-async def test_all_lines_are_of_one_moment(monkeypatch: pytest.MonkeyPatch, bounds: Bounds) -> None:
+async def test_all_lines_show_the_same_moment(monkeypatch: pytest.MonkeyPatch, bounds: Bounds) -> None:
     """Both unities change in one event while the order of the second is made."""
     bounds(MADE_AT_ONCE_MAX=0)
     monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
@@ -191,7 +191,7 @@ async def test_they_change_with_points_and_lists_in_every_process(season: Season
         await assert_shown()
 
 
-async def test_who_is_in_no_ranking_has_none(season: Season) -> None:
+async def test_a_competitor_in_no_ranking_has_none(season: Season) -> None:
     new = (await season.client.post("competitors.json", {"name": "New"})).json["competitor"]["id"]
     answer = await season.client.get(f"competitors/{new}/standings.json")
     assert answer.json == {"status": 200, "message": "ok", "rankings": {"next": None, "ranking": []}}

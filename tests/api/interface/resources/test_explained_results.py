@@ -77,7 +77,7 @@ async def test_pages_of_an_explanation_do_not_split_a_correction(league: League)
     )
 
 
-async def test_a_result_that_is_taken_back_gives_nothing_any_more(league: League) -> None:
+async def test_a_removed_result_gives_nothing(league: League) -> None:
     a, b, _ = league.ids
     await league.score()
     match = await league.play(a, b, "2:1")
@@ -169,7 +169,7 @@ async def test_where_nothing_is_scored_a_step_says_nothing_of_it(league: League)
     assert "scored" not in (await steps_of(league, a))[-1]
 
 
-async def test_the_history_of_a_match_says_each_result_it_had(league: League) -> None:
+async def test_the_history_of_a_match_shows_each_of_its_results(league: League) -> None:
     a, b, _ = league.ids
     match = await league.play(a, b, "")
     await league.correct(match, result="2:2")

@@ -215,7 +215,7 @@ async def test_a_total_is_not_reached_by_a_result_of_a_voided_competition(season
     assert [line["values"] for line in shown[:2]] == [[20, at[bob]], [20, at[ada]]]
 
 
-async def test_who_reached_a_total_first_stands_before(service: Service, season: Season) -> None:
+async def test_the_first_to_reach_a_total_stands_ahead(service: Service, season: Season) -> None:
     """Of results, by the one that the total stands on; of sums, by the last change that counts: what is undone leaves
     no trace."""
     client, (ada, bob, cid) = season.client, season.ids

@@ -37,6 +37,6 @@ async def test_others_take_part_at_once_in_every_answer(season: Season) -> None:
 
 
 @pytest.mark.parametrize("form", [{"group_id": ""}, {"round": "final"}, {"round": "1.5"}, {"scale": " "}])
-async def test_what_is_no_group_round_or_scale_is_refused(season: Season, form: dict[str, str]) -> None:
+async def test_a_wrong_group_round_or_scale_is_refused(season: Season, form: dict[str, str]) -> None:
     answer = await season.client.put(f"competitions/{season.competition_id}.json", form)
     assert (answer.status, [one["field"] for one in answer.json["errors"]]) == (422, [*form])

@@ -204,7 +204,7 @@ async def test_voiding_is_409_while_a_ranking_it_touches_is_closed_and_names_eac
     assert (await season.client.put(f"competitions/{match}/void.json")).status == 200
 
 
-async def test_who_has_left_is_compensated_too(season: Season) -> None:
+async def test_a_competitor_that_has_left_is_compensated_too(season: Season) -> None:
     ada, ben, pair = season.ids
     await add(season, (pair, season.unity_id, 5), competition_id=season.competition_id)
     form = {"main_unity_name": "points"}
@@ -332,7 +332,7 @@ async def test_a_voiding_under_the_lock_whose_commit_is_lost_is_recorded_once(ds
         assert kinds == [PointsAdded, CompetitionVoided, PointsReversed]
 
 
-async def test_a_voiding_that_nobody_waits_for_any_more_still_reverses_what_came_meanwhile(
+async def test_a_voiding_whose_client_has_gone_still_reverses_what_came_meanwhile(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
     """A foreign transaction holds the lock and adds points; the voiding's session is ended, its client goes away."""

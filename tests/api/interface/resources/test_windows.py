@@ -253,7 +253,7 @@ async def test_a_window_names_what_is_not_there(season: Season) -> None:
     refused(await client.get(f"{there}/standings.json?competitors={ada},{NOBODY}"), 422, "competitors", "competitors")
 
 
-async def test_who_does_not_have_the_tag_is_not_in_its_sub_table(season: Season) -> None:
+async def test_a_competitor_without_the_tag_is_not_in_its_sub_table(season: Season) -> None:
     client, path, (ada, ben, _) = season.client, season.path, season.ids
     await client.put(f"competitors/{ada}.json", {"tags": "Junior"})
     for moment in ("", f"&at_sequence={(await shown(client, path))['sequence']}"):

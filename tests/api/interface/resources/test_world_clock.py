@@ -87,7 +87,7 @@ async def test_it_goes_through_all_that_takes_a_moment(table: Table) -> None:
     assert (await table.totals("on=2024-03-03"))[2] == 0
 
 
-async def test_leaders_are_told_by_either_clock(table: Table) -> None:
+async def test_leaders_are_shown_by_either_clock(table: Table) -> None:
     season, (ada, ben, pair) = table.season, table.season.ids
     empty = await table.get("leaders")
     assert (empty["until"], empty["reigns"], empty["times"], empty["differences"]) == (None, [], [], [])
@@ -156,7 +156,7 @@ async def test_a_place_is_explained_by_date(table: Table) -> None:
     refused(await season.client.get(f"{path}&on=2024-03-09&from=1"), 400, "from")
 
 
-async def test_who_was_struck_from_all_that_gave_points_never_led(table: Table) -> None:
+async def test_a_competitor_struck_from_all_that_gave_points_never_led(table: Table) -> None:
     season = table.season
     form = {"participants_delta": deltas((season.ids[0], season.unity_id, 3)), "competition_id": season.competition_id}
     await season.client.put(f"{season.path}/add.json", form)
