@@ -9,7 +9,7 @@ that lists change, competitors leave and return, rankings are closed, and now an
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import count
+from itertools import count, takewhile
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
@@ -1031,14 +1031,33 @@ def _request_of(history: list[Event], event: Event) -> tuple[int, int]:
     return event.reverses - number + 1, event.reverses - number + count
 
 
+def _of_rounds(history: list[Event]) -> set[int]:
+    """The indices of events between a competition and what its result gives: several can come in one request."""
+    found: set[int] = set()
+    of_rounds = events.CompetitionAdded | events.CompetitionChanged | events.PointsScored | events.PointsReversed
+    for end, scored in enumerate(history):
+        if isinstance(scored, events.PointsScored):
+            before = takewhile(lambda number: isinstance(history[number], of_rounds), range(end - 1, -1, -1))
+            for number in before:
+                event = history[number]
+                if (
+                    isinstance(event, events.CompetitionAdded | events.CompetitionChanged)
+                    and event.competition_id == scored.competition_id
+                ):
+                    found.update(range(number + 1, end))
+                    break
+    return found
+
+
 def runs(history: list[Event], sizes: Iterable[int]) -> Iterator[list[Event]]:
     """`history` in runs of these sizes, cut short after a structural event: as blocks are. What is exact begins
     one, and the reversals that it leads to are in it. The points of one request are in one run."""
     remaining = iter(sizes)
     run: list[Event] = []
     size, full = next(remaining), False
-    for event in history:
-        if run and (full or event.exact) and not _continues(history, event, run[-1]):
+    of_rounds = _of_rounds(history)
+    for number, event in enumerate(history):
+        if run and (full or event.exact) and number not in of_rounds and not _continues(history, event, run[-1]):
             yield run
             run, size, full = [], next(remaining), False
         run.append(event)
