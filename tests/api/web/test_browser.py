@@ -251,6 +251,17 @@ async def test_the_slider_goes_through_the_events_where_one_is_asked_for(
 
 
 @pytest.mark.long
+async def test_the_bar_of_the_past_stays_in_view_only_while_it_is_used(visit: Begin) -> None:
+    page = await (await visit(viewport={"width": 390, "height": 844})).go()
+    bar = page.locator("#past")
+    await expect(bar).to_have_css("position", "static")
+    await page.get_by_label("History").focus()
+    await expect(bar).to_have_css("position", "sticky")
+    await page.goto(f"{page.url}?at=30")
+    await expect(bar).to_have_css("position", "sticky")
+
+
+@pytest.mark.long
 async def test_play_goes_through_the_season_to_its_end(visit: Begin) -> None:
     one = await visit()
     page = await one.go("?at=30")
