@@ -119,14 +119,26 @@ class CorrectedCompetition(Struct, frozen=True):
     scale: str
 
 
-def corrected(competition: CompetitionState, event: CompetitionChanged) -> CorrectedCompetition:
-    """It after the event, which may have changed it already."""
+def _corrected(competition: CompetitionState, event: CompetitionChanged) -> CorrectedCompetition:
 
     def now(name: str) -> object:
         said = getattr(event, name, UNSET)
         return getattr(competition, name) if said is UNSET else said
 
     return CorrectedCompetition(**{name: now(name) for name in CorrectedCompetition.__struct_fields__})  # type: ignore[arg-type]
+
+
+def competitions_of(
+    known: Mapping[CompetitionId, CompetitionState], events: Iterable[Event]
+) -> dict[CompetitionId, ScoredCompetition]:
+    """The competitions whose points these events decide, as they are afterwards; `known` may show that already."""
+    found = dict[CompetitionId, ScoredCompetition]()
+    for event in events:
+        if isinstance(event, CompetitionAdded):
+            found[event.competition_id] = event
+        elif isinstance(event, CompetitionChanged) and event.scored:
+            found[event.competition_id] = _corrected(known[event.competition_id], event)
+    return found
 
 
 class ChangedList(Struct, frozen=True):
@@ -290,7 +302,7 @@ class Rescoring:
 
     def _of_competition(self, event: CompetitionChanged) -> list["_Scores"]:
         state, competition_id, scores, closed = self._state, event.competition_id, list[_Scores](), list[str]()
-        competition = corrected(state.competitions[competition_id], event)
+        competition = _corrected(state.competitions[competition_id], event)
         _refuse_long(state, [competition.participants])
         for ranking_id, ranking in state.rankings.items():
             before = self._given.of(ranking_id, competition_id)

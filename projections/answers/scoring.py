@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.awards import Scoring
-from engine.domain.events import CompetitionAdded, CompetitionChanged, Event
-from engine.domain.rescoring import GivenLines, corrected, given_amounts, scored_lines
+from engine.domain.events import Event
+from engine.domain.rescoring import GivenLines, competitions_of, given_amounts, scored_lines
 from engine.domain.scoring import ScoredCompetition, why_nothing
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, RankingId, Sequence
@@ -64,13 +64,7 @@ class UnscoredResult(Struct, frozen=True, kw_only=True):
 
 def unscored_by(board: Board, events: Iterable[Event]) -> list[UnscoredResult]:
     """The results of these events that give nothing. The board may show the events already."""
-    found = dict[CompetitionId, ScoredCompetition]()
-    for event in events:
-        if isinstance(event, CompetitionAdded):
-            found[event.competition_id] = event
-        elif isinstance(event, CompetitionChanged) and event.scored:
-            found[event.competition_id] = corrected(board.competitions[event.competition_id], event)
-    return finished(unscored_of(board, found))
+    return finished(unscored_of(board, competitions_of(board.competitions, events)))
 
 
 def unscored_of(board: Board, competitions: Mapping[CompetitionId, ScoredCompetition]) -> Steps[list[UnscoredResult]]:
