@@ -116,6 +116,10 @@ def competitions_page(
     )
 
 
+def _folded(why: Html) -> Html | None:
+    return element("details", element("summary", "no points"), why) if why else None
+
+
 def unscored_text(names: NamesById, unscored: Iterable[UnscoredResult]) -> Html:
     """In which rankings results give no points, and why; empty for none."""
     told = [(name_text(names.ranking(one.ranking_id)), one.why) for one in unscored]
@@ -139,7 +143,7 @@ def _competition(
         found.group_id,
         found.round_name or found.round,
         None if found.date is None else venue.words.when_element(found.date),
-        joined((_result(names, found.result, found.winner_id), unscored_text(names, unscored))),
+        joined((_result(names, found.result, found.winner_id), _folded(unscored_text(names, unscored)))),
     ]
     if viewer.may(Scope.WRITE):
         below = f"/competitions/{competition_id}"
