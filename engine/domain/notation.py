@@ -91,6 +91,8 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
 
     def _size(self, text: str) -> int | None:
         """The number that a text without a sign represents; None: it is not a number."""
+        if self.time is None and self.decimals == 0:
+            return int(text) if _DIGITS.fullmatch(text) else None
         digits = 0 if self.time == "s" else 3 if self.time == "ms" else self.decimals
         whole, point, rest = text.partition(".")
         first, *parts = [whole] if self.time is None else whole.split(":")

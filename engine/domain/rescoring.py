@@ -427,23 +427,21 @@ class _Scores:
         )
 
     def _scored(self, totals: TotalsOfResults | None) -> Event:
-        def lines(*, results: bool, counting: bool) -> list[tuple[CompetitorId, UnityId, int]]:
-            return [
-                (*one, amount)
-                for one, amount in self._new.items()
-                if (one[1] in self.of_results, self._counts(_NOT_RECORDED, one)) == (results, counting)
-            ]
-
-        before, results, silent = self.before, lines(results=True, counting=True), lines(results=True, counting=False)
+        lines: dict[tuple[bool, bool], list[tuple[CompetitorId, UnityId, int]]] = {
+            (is_result, counts): [] for is_result in (True, False) for counts in (True, False)
+        }
+        for one, amount in self._new.items():
+            lines[one[1] in self.of_results, self._counts(_NOT_RECORDED, one)].append((*one, amount))
+        before, results, silent = self.before, lines[True, True], lines[True, False]
         at_once, silent = (results, silent) if totals is None else ([], results + silent)
         return PointsScored(
             ranking_id=self.rule.ranking_id,
             competition_id=self._competition_id,
-            deltas=tuple([Delta(*line) for line in lines(results=False, counting=True)]),
+            deltas=tuple([Delta(*line) for line in lines[False, True]]),
             results=tuple([Scored(*line) for line in at_once]),
             instead_of=None if before is None else before.first,
             since=None if before is None else before.since,
-            silent=tuple([Delta(*line) for line in lines(results=False, counting=False)]),
+            silent=tuple([Delta(*line) for line in lines[False, False]]),
             silent_results=tuple([Scored(*line) for line in silent]),
             totals=() if totals is None else tuple([totals[unity_id, one] for one, unity_id, _ in results]),
         )
