@@ -30,8 +30,8 @@ from api.stream import followers, listeners, pace, tickets
 from api.web import board, board_page, explanation_page, picture, pictured
 from api.web.console import (
     access_pages,
+    beginnings,
     change_page,
-    changes,
     classification_page,
     competition_import_pages,
     history_page,
@@ -482,7 +482,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"the newest {ranking_page.COMPETITIONS_SUGGESTED}",
                 "see the lists",
             ),
-            ("competitors that a form offers", f"{changes.CHOSEN_MAX}", "it asks for ids"),
+            ("competitors that a form offers", f"{beginnings.CHOSEN_MAX}", "it asks for names"),
             ("matches of a round on the page of a match day", f"{rounds.ROUND_MATCHES_MAX}", "others counted"),
             (
                 "competitions among which its rounds are sought",

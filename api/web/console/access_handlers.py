@@ -2,6 +2,7 @@
 
 from api.access import granting
 from api.access.auth import Scope
+from api.access.granting import TOKEN_TOURNAMENTS_MAX
 from api.access.sessions import SessionId, end_session, open_sessions
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
@@ -20,6 +21,7 @@ from api.web.console.inputs import KEY, Filling, new_key
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.ids import parse_id
 from engine.domain.terms import ActorId
+from engine.log import registry
 
 
 class AccessHandlers:
@@ -34,7 +36,13 @@ class AccessHandlers:
 
     async def token_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, Scope.ADMIN)
-        return new_token_page(viewer, Filling(key=new_key()))
+        return await self._token_page(viewer, Filling(key=new_key()))
+
+    async def _token_page(self, viewer: Viewer, filling: Filling) -> bytes:
+        async with self._console.database.connection() as connection:
+            among = viewer.token.tournament_ids
+            mine = await registry.tournaments_after(connection, "", among, TOKEN_TOURNAMENTS_MAX + 1)
+        return new_token_page(viewer, mine, filling)
 
     async def make_token(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
         """Makes a token. Only this answer shows it."""
@@ -52,7 +60,8 @@ class AccessHandlers:
                 expires_in_days=asked.expires_in_days,
             )
         except Unacceptable as error:
-            return problem_reply(incoming, error, new_token_page(viewer, refused_filling(error, "", form, None)))
+            page = await self._token_page(viewer, refused_filling(error, "", form, None))
+            return problem_reply(incoming, error, page)
         return page_reply(made_token_page(viewer, token, text))
 
     async def ask_to_revoke(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:

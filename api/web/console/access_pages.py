@@ -13,16 +13,18 @@ from api.access.granting import TOKEN_TOURNAMENTS_MAX
 from api.access.sessions import Session
 from api.http.forms import Form
 from api.interface.direction import isolated
-from api.interface.fields import FROM_1, SHORT, Field, one_of
+from api.interface.fields import FROM_1, SHORT, Field, Fields, one_of
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
-from api.web.console.inputs import Filling, Option, complaint, form, inputs
+from api.web.console.inputs import Filling, Option, boxes, complaint, form, inputs
 from api.web.html import Child, Html, element
 from api.web.page import name_text, time_element
 from engine.domain.errors import Fault
 from engine.domain.terms import ActorId, name_fault
+from engine.log.registry import RegistryEntry
 
 TOKENS_SHOWN: Final = 500
 """Tokens on the page, the newest."""
+_TOURNAMENT: Final = re.compile(r"tournament\[([0-9a-z-]{1,200})\]", re.ASCII)
 _DAYS: Final = re.compile(r"[1-9][0-9]{0,5}", re.ASCII)
 
 
@@ -90,8 +92,9 @@ class AskedToken(Struct, frozen=True, kw_only=True):
 
 def asked_token(sent: Form) -> AskedToken:
     """The requested token. Raises Unacceptable, naming every fault."""
-    tournaments = sent.get("tournaments", "").strip()
-    slugs = tuple([slug.strip() for slug in tournaments.split(",")]) if tournaments else ()
+    typed = sent.get("tournaments", "").strip()
+    slugs = [slug.strip() for slug in typed.split(",")] if typed else []
+    slugs += [found[1] for name in sent if (found := _TOURNAMENT.fullmatch(name))]
     scope, days = sent.get("scope", ""), sent.get("expires_in_days", "").strip()
     faults = []
     if fault := name_fault(sent.get("name", "").strip()):
@@ -109,13 +112,19 @@ def asked_token(sent: Form) -> AskedToken:
     return AskedToken(
         name=sent["name"],
         scope=Scope[scope.upper()],
-        slugs=slugs,
+        slugs=tuple(slugs),
         expires_in_days=int(days) if days else None,
     )
 
 
-def new_token_page(viewer: Viewer, filling: Filling) -> bytes:
-    """The form for a new token."""
+def new_token_page(viewer: Viewer, tournaments: Items[RegistryEntry], filling: Filling) -> bytes:
+    """The form for a new token. `tournaments`: those of its maker, to choose from if they are not too many."""
+    fields: Fields = TOKEN_FIELDS
+    choices = {f"tournament[{one.slug}]": one.name for one in tournaments}
+    if len(choices) <= TOKEN_TOURNAMENTS_MAX:
+        fields = tuple([field for field in fields if field.name != "tournaments"])
+    else:
+        choices = {}
     options = {"scope": [Option("", ""), *[Option(scope.text, _SCOPE_WORDS[scope]) for scope in Scope]]}
     given = filling.given or {"expires_in_days": str(TOKEN_DAYS)}
     filling = replace(filling, options=options, given=given, labels={"scope": "Rights"})
@@ -129,7 +138,13 @@ def new_token_page(viewer: Viewer, filling: Filling) -> bytes:
             class_="warning",
         ),
         complaint(filling, [field.name for field in TOKEN_FIELDS]),
-        form(filling, f"{CONSOLE}/tokens/new", "Create it", inputs(TOKEN_FIELDS, filling)),
+        form(
+            filling,
+            f"{CONSOLE}/tokens/new",
+            "Create it",
+            inputs(fields, filling),
+            boxes("Tournaments; none: all of yours", "tournaments", choices, filling) if choices else None,
+        ),
         element("p", element("a", "Cancel", href=f"{CONSOLE}/tokens"), class_="ways"),
     )
 

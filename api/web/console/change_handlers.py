@@ -31,8 +31,9 @@ from api.web.console.answering import (
     see_other,
     venue_of,
 )
+from api.web.console.beginnings import LIKE_FIELD, LIKE_FIELDS, RECORD
 from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
-from api.web.console.changes import ADD_POINTS, CREATE_LIKE, LIKE_FIELD, LIKE_FIELDS, RECORD, Change
+from api.web.console.changes import ADD_POINTS, CREATE_LIKE, Change
 from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key

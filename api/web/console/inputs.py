@@ -164,7 +164,7 @@ def boxes(legend: str, field: str, texts: Mapping[str, str], filling: Filling) -
     return element(
         "fieldset",
         element("legend", legend),
-        element("p", f"{'; '.join(wrong)}.", class_="fault") if wrong else None,
+        element("p", f"{'; '.join(wrong)}.", class_="fault", id=f"fault-{field}") if wrong else None,
         element("ul", *items, class_="boxes"),
     )
 

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.access.auth import Scope
-from api.web.console.changes import PRESENTATION
+from api.web.console.beginnings import PRESENTATION
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
 from api.web.console.inputs import Filling, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element

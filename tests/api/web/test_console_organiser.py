@@ -129,3 +129,12 @@ async def test_who_is_in_a_ranking_is_chosen_by_name(visitor: Visitor, season: S
     assert (await visitor.post(action, form)).status == 303
     shown = (await season.client.get(f"{season.path}.json")).json["ranking"]["competitors"]
     assert [one["id"] for one in shown] == [ada, ben]
+
+
+async def test_a_token_is_for_tournaments_chosen_by_name(visitor: Visitor, season: Season) -> None:
+    await visitor.fill(f"{CONSOLE}/tournaments/new", {"name": "Five a side"})
+    page = f"{CONSOLE}/tokens/new"
+    assert "Five a side" in words(await visitor.page(page))
+    made = await visitor.fill(page, {"name": "Ann", "scope": "write", "tournament[five-a-side]": "on"})
+    assert made.status == 200
+    assert "1 tournament" in words(await visitor.page(f"{CONSOLE}/tokens"))
