@@ -4,6 +4,8 @@
     /board/<slug>/tv                    the same, for a large screen
     /board/<slug>/embed                 the same, for other sites: the only page that may be framed
     /board/<slug>/competitors/<id>      how a competitor reached their position
+    /board/<slug>/rounds                results and fixtures, a round at a time
+    /board/<slug>/cross                 the cross table
     /board/<slug>/leaders               the leaders, and when each led
     /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
     /board/<slug>/scoreboard.json       a contest for programs that read CLICS
@@ -313,7 +315,7 @@ async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) 
         return empty_page(site)
     table = await ask(context, BoardTableQuestion(**asked.arguments, limit=mode.lines, tags=mode is BOARD))
     rows = await in_time_slices(table_rows(site, mode, table, asked.query))
-    pages = [(page.link, page.below) for page in RANKING_PAGES]
+    pages = [(page.link, page.below) for page in RANKING_PAGES if page.link]
     return board_page(site, mode, table, rows, asked.query, asked.origin, pages)
 
 

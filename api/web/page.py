@@ -67,11 +67,12 @@ class Site(Struct, frozen=True):
 
 class RankingPage(Struct, frozen=True, kw_only=True):
     """A page about a ranking, a row in the module that renders it. `below`: its path below that of the board. `link`:
-    the word that leads to it. `fields`: those of its query, besides ranking, unity and language. `question` is made of
-    the query, and of `given` where the query says nothing; `page` renders the answer."""
+    the word that leads to it; None: only another such page leads there. `fields`: those of its query, besides ranking,
+    unity and language. `question` is made of the query, and of `given` where the query says nothing; `page` renders the
+    answer."""
 
     below: str
-    link: str
+    link: str | None
     question: Callable[..., Question[Any]]
     page: Callable[[Site, NamesById, Any, RankingId, Query], bytes]
     fields: Fields = ()

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from api.interface.fields import PHRASE, Field
 from api.web.competitions import competition_shape, listed
+from api.web.cross_page import CROSS
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, RankingPage, Site, framed, name_text
 from api.web.words import Words
@@ -38,7 +39,7 @@ def rounds_page(site: Site, names: NamesById, found: RankingRound, ranking_id: R
             head,
             element("main", *_matches(words, found), class_="competitions round"),
             _all_rounds(site, found, of_ranking),
-            element("footer", element("p", element("a", words("calendar"), href=site.address(alone, CALENDAR)))),
+            element("footer", element("p", *_ways(site, found, alone), class_="ways")),
         )
     )
     return framed(
@@ -82,6 +83,15 @@ def _all_rounds(site: Site, found: RankingRound, query: Query) -> Html:
     return element(
         "nav", element("h2", words("all_rounds")), element("ol", *items), class_="all-rounds", hidden=not items
     )
+
+
+def _ways(site: Site, found: RankingRound, query: Query) -> list[Child]:
+    """To the other forms of the matches."""
+    words = site.words
+    ways: list[Child] = [element("a", words("calendar"), href=site.address(query, CALENDAR))]
+    if any(len(one.competition.participants) == 2 for one in found.matches):
+        ways = [element("a", words("cross_table"), href=site.address(query, CROSS)), " ", *ways]
+    return ways
 
 
 def _name(words: Words, one: Round) -> str:

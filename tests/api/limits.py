@@ -52,6 +52,7 @@ from engine.process import pace as waiting_pace
 from projections.answers import (
     around,
     board_table,
+    cross_table,
     explainer,
     foreseen,
     form,
@@ -405,6 +406,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("a page of `/tv`", _seconds(board_page.TV_SECONDS), "the next page"),
             ("lines for a script at once", f"{board.LINES_ASKED_MAX}", "400"),
             ("lines of a CSV", f"{board.CSV_LINES_MAX:,}", "more with `offset=`"),
+            ("competitors of a cross table", f"the first {cross_table.CROSS_COMPETITORS_MAX}", "others counted"),
             ("matches of a calendar", f"the last {rounds.CALENDAR_MATCHES_MAX:,}", "left out"),
             ("participants of a match in a calendar", f"{rounds.CALENDAR_NAMES_MAX}", "not named"),
             ("lines of a picture", f"the first {pictured.PICTURE_LINES}", "others counted"),

@@ -1,5 +1,6 @@
 """The page of all rounds of a ranking, on its board, and the calendar of its matches."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,6 +45,33 @@ async def test_a_board_shows_every_round_of_its_ranking_and_no_match_of_others(
         assert (await board.get(f"rounds?ranking={league.ranking_id}&{strange}")).status == 404
     table = await client.send("GET", f"/board/{board.slug}?ranking={league.ranking_id}")
     assert f"/rounds?ranking={league.ranking_id}" in table.body.decode()
+
+
+async def test_a_cross_table_has_each_match_in_the_row_of_who_was_named_first_or_of_both(
+    league: League, board: Board, client: Client
+) -> None:
+    await league.score()
+    ajax, bari, celtic = league.ids
+    await league.play(ajax, bari, "2:1")
+    await league.play(bari, ajax, "0:3")
+    await league.play(celtic, ajax, "1:4")
+    await league.play(bari, celtic, "")
+    await league.play(ajax, bari, "5:5")
+    await change(client, published="true")
+
+    async def cells() -> list[list[str]]:
+        page = (await board.get(f"cross?ranking={league.ranking_id}")).body.decode()
+        rows = re.findall(r"<tr>(.*?)</tr>", page.partition("<tbody>")[2])
+        return [[words(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
+
+    middle = "\N{MIDDLE DOT}"
+    assert await cells() == [
+        ["1 Ajax", "", "2:1 5:5", "4:1"],
+        ["2 Bari", "0:3", "", middle],
+        ["3 Celtic", "1:4", middle, ""],
+    ]
+    await league.score(None)
+    assert (await cells())[0] == ["1 Ajax", "", "2:1 5:5", middle]  # without a scoring, nothing says how to turn 1:4
 
 
 async def test_the_calendar_has_the_dated_matches_with_their_results(

@@ -1,0 +1,78 @@
+"""The page of the cross table: each against each."""
+
+from typing import Final
+
+from api.web.html import Child, Html, element, joined
+from api.web.page import Query, RankingPage, Site, dot, framed, name_text
+from api.web.words import Words
+from engine.domain.terms import CompetitorId, RankingId
+from projections.answers.cross_table import CrossTable, CrossTableQuestion
+from projections.answers.names import NamesById
+
+CROSS: Final = "/cross"
+"""The path of the page, below that of the board."""
+
+
+def cross_page(site: Site, names: NamesById, found: CrossTable, ranking_id: RankingId, query: Query) -> bytes:
+    """The page: a row and a column for each competitor."""
+    words, ranking = site.words, names.ranking(ranking_id)
+    head = element(
+        "header",
+        site.titled(" \N{MIDDLE DOT} ", name_text(ranking)),
+        element("h1", words("cross_table")),
+        element("p", words("cross_read"), class_="moment"),
+    )
+    left_out = element("p", words("and_more", number=found.left_out).strip(" ,")) if found.left_out else None
+    body = joined(
+        (
+            element("nav", element("a", words("back"), href=site.address(query)), class_="ways"),
+            head,
+            element(
+                "main", _table(words, names, found) if found.results else element("p", words("no_matches")), left_out
+            ),
+        )
+    )
+    return framed(
+        site,
+        f"{words('cross_table')} \N{MIDDLE DOT} {ranking} \N{MIDDLE DOT} {site.name}",
+        body,
+        kind="cross",
+        scripts=False,
+    )
+
+
+def _table(words: Words, names: NamesById, found: CrossTable) -> Html:
+    its = {one: names.competitor(one).name for one in found.competitors}
+    columns = [
+        element("th", element("abbr", number, title=name), scope="col") for number, name in enumerate(its.values(), 1)
+    ]
+    rows = [
+        element("tr", element("th", f"{number} ", _named(names, one), scope="row"), *_cells(found, one))
+        for number, one in enumerate(found.competitors, 1)
+    ]
+    table = element(
+        "table",
+        element("caption", words("cross_table"), class_="unseen"),
+        element("thead", element("tr", element("th", words("competitor"), scope="col"), *columns)),
+        element("tbody", *rows),
+    )
+    return element("div", table, class_="scrolled", tabindex=0, role="region", aria_label=words("cross_table"))
+
+
+def _named(names: NamesById, competitor_id: CompetitorId) -> Html:
+    competitor = names.competitor(competitor_id)
+    return joined((dot(competitor.color), name_text(competitor.name)))
+
+
+def _cells(found: CrossTable, row: CompetitorId) -> list[Child]:
+    return [
+        element("td", class_="self")
+        if row == column
+        else element(
+            "td", *[element("p", result or "\N{MIDDLE DOT}") for result in found.results.get((row, column), ())]
+        )
+        for column in found.competitors
+    ]
+
+
+CROSS_PAGE: Final = RankingPage(below=CROSS, link=None, question=CrossTableQuestion, page=cross_page)

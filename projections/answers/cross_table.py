@@ -1,0 +1,84 @@
+"""Who played whom in a ranking, with what result: each against each."""
+
+from collections.abc import Collection
+from typing import Final
+
+from msgspec import Struct
+
+from engine.domain.steps import Steps
+from engine.domain.terms import CompetitorId, RankingId, UnityId
+from engine.process.time_slices import in_time_slices
+from projections.answers.around import Around
+from projections.answers.board_table import BoardTableQuestion
+from projections.answers.lookup import ranking_of, unity_of
+from projections.answers.rounds import ROUND_COMPETITIONS_MAX
+from projections.answers.scored_for import scored_for
+from projections.answers.view import Question, View, ask
+from projections.board.board import Board, Competition
+
+CROSS_COMPETITORS_MAX: Final = 30
+"""Competitors of a cross table: the first of the table."""
+
+Pair = tuple[CompetitorId, CompetitorId]
+
+
+class CrossTable(Struct, frozen=True, kw_only=True):
+    """`competitors`: in the order of the table; `left_out`: how many more there are. `results` of
+    the first against the second: of matches in which the first is named first, as of a home team, or else of all. They
+    read for the first; empty: no result yet."""
+
+    competitors: list[CompetitorId]
+    left_out: int
+    results: dict[Pair, list[str]]
+
+
+class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
+    """`unity_id`: whose order and scoring decide; None: the classification, and the main unity. Raises NotFound, and as
+    `View.sums` and BoardTableQuestion."""
+
+    ranking_id: RankingId
+    unity_id: UnityId | None = None
+
+    async def answered(self, view: View) -> CrossTable:
+        table = await ask(
+            view,
+            BoardTableQuestion(
+                ranking_id=self.ranking_id, unity_id=self.unity_id, limit=CROSS_COMPETITORS_MAX, form=False
+            ),
+        )
+        competitors = [line.competitor_id for line in table.lines]
+        sums = await view.sums(self.ranking_id)
+        board = view.live.board
+        around = Around(board, ranking_of(board, self.ranking_id), sums, view.hidden, None)
+        unity_id = unity_of(board, self.ranking_id, self.unity_id)
+        results = await in_time_slices(_results(board, around, self.ranking_id, unity_id, {*competitors}))
+        return CrossTable(competitors=competitors, left_out=table.count - len(competitors), results=results)
+
+
+def _results(
+    board: Board, around: Around, ranking_id: RankingId, unity_id: UnityId, among: Collection[CompetitorId]
+) -> Steps[dict[Pair, list[str]]]:
+    ranking, count = board.rankings[ranking_id], len(board.competitions)
+    met: dict[Pair, list[Competition]] = {}
+    for competition_id, one in board.competitions.run(count - ROUND_COMPETITIONS_MAX + 1, count):
+        yield
+        if (
+            len(one.participants) == 2
+            and one.voided_at is None
+            and all(its in among for its in one.participants)
+            and around.belongs(competition_id, one)
+        ):
+            met.setdefault((one.participants[0], one.participants[1]), []).append(one)
+
+    def read_for(her: CompetitorId, one: Competition) -> str:
+        told = scored_for(ranking, unity_id, one, her)
+        sent = one.result if isinstance(one.result, str) and her == one.participants[0] else None
+        return (told and told.result) or sent or ""
+
+    found: dict[Pair, list[str]] = {}
+    for (first, second), matches in met.items():
+        yield
+        found[first, second] = [read_for(first, one) for one in matches]
+        if (second, first) not in met:
+            found[second, first] = [read_for(second, one) for one in matches]
+    return found
