@@ -23,7 +23,6 @@ from base64 import b32encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final, Generic, TypeVar
 
@@ -38,7 +37,7 @@ from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unac
 from engine.domain.events import Event, Recorded
 from engine.domain.judging import decide
 from engine.domain.steps import Steps
-from engine.domain.terms import OPERATOR, ActorId, Sequence
+from engine.domain.terms import FIRST_TIME, OPERATOR, ActorId, Sequence
 from engine.log import import_runs, reading, registry
 from engine.log.appending import is_repeat
 from engine.log.import_runs import FINGERPRINT_BYTES
@@ -379,4 +378,4 @@ def chunks(items: Items[_T], most: int) -> Iterator[Items[_T]]:
 
 def _as_if_recorded(event: Event) -> Recorded:
     """For a board that is never shown: decisions depend on no sequence and no time."""
-    return Recorded(Sequence(0), datetime.min.replace(tzinfo=UTC), OPERATOR, None, event)
+    return Recorded(Sequence(0), FIRST_TIME, OPERATOR, None, event)

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from api.imports.readers.brought import text_of
 from api.interface.cells import csv_rows
 from engine.domain.errors import Fault, Unreadable
 
@@ -39,7 +40,7 @@ Reader = Callable[[bytes], FileRows]
 
 
 def read_csv(content: bytes) -> FileRows:
-    rows = csv_rows(_text(content))
+    rows = csv_rows(text_of(content))
     _, first = next(rows, (1, []))
     columns = tuple([column.strip() for column in first])
     while columns and not columns[-1]:
@@ -55,7 +56,7 @@ def _csv_row(columns: tuple[str, ...], number: int, row: list[str]) -> RowRead:
 
 
 def read_ndjson(content: bytes) -> FileRows:
-    return FileRows(None, _ndjson_rows(_text(content)))
+    return FileRows(None, _ndjson_rows(text_of(content)))
 
 
 def _ndjson_rows(text: str) -> Iterator[RowRead]:
@@ -78,13 +79,6 @@ def _json_fields(line: str) -> dict[str, Any]:
         if count > 1:
             raise msgspec.ValidationError(f"it has the field {name!r} more than once")
     return fields
-
-
-def _text(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
 
 
 def _fault(number: int, message: str) -> Fault:

@@ -4,7 +4,7 @@ Pure.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, Literal, Protocol
 
 import msgspec
@@ -15,7 +15,7 @@ from engine.domain.events import Delta, Recorded, Total
 from engine.domain.lines import Line, Rule, part_of
 from engine.domain.state import ResultLine, ResultsState, State
 from engine.domain.steps import Steps
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
 
 class KnownResults(Protocol):
@@ -73,10 +73,6 @@ class Caused:
         return self._by_competition.get(competition_id, {})
 
 
-ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
-"""The time of what does not depend on it."""
-
-
 class Turned(msgspec.Struct, frozen=True):
     """The `lines` of the event `sequence` that start or stop counting, of the `points` that it added."""
 
@@ -92,7 +88,7 @@ class Turned(msgspec.Struct, frozen=True):
 
 def turned_by(rule: Rule, sequence: Sequence, points: events.PointsAdded, known: Known) -> Turned:
     """The lines of these points that count by the rule."""
-    recorded_at = ANY_TIME if known.now is None else known.recorded_at[sequence]
+    recorded_at = FIRST_TIME if known.now is None else known.recorded_at[sequence]
     return Turned(sequence, points, [*rule.lines(sequence, recorded_at, points, known.now)])
 
 
@@ -108,7 +104,7 @@ def totals_after(
             if line.is_result:
                 named[line.delta.unity_id, line.delta.competitor_id] = one.points.ranking_id
                 if starting:
-                    give_back(given_back, one.sequence, one.points, line, ANY_TIME)
+                    give_back(given_back, one.sequence, one.points, line, FIRST_TIME)
         yield
     return (yield from totals_of_named(results, named, rules, None, given_back))
 

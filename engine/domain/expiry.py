@@ -13,6 +13,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.domain.terms import FIRST_TIME
+
 _DAYS: Final = "[1-9][0-9]{0,4}D"
 _TIME: Final = "T(?:[1-9][0-9]{0,5}H(?:[1-9][0-9]{0,7}M)?|[1-9][0-9]{0,7}M)"
 LASTS_PATTERN: Final = f"P(?:[1-9][0-9]{{0,3}}W(?:{_DAYS})?(?:{_TIME})?|{_DAYS}(?:{_TIME})?|{_TIME})"
@@ -20,8 +22,6 @@ LASTS_PATTERN: Final = f"P(?:[1-9][0-9]{{0,3}}W(?:{_DAYS})?(?:{_TIME})?|{_DAYS}(
 _DURATION: Final = re.compile(LASTS_PATTERN)
 _PART: Final = re.compile("([0-9]+)([WDHM])")
 _UNITS: Final = {"W": timedelta(weeks=1), "D": timedelta(days=1), "H": timedelta(hours=1), "M": timedelta(minutes=1)}
-_MONDAY: Final = datetime(1, 1, 1, tzinfo=UTC)
-_EVER: Final = datetime.min.replace(tzinfo=UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -39,7 +39,7 @@ class ExpiresOn(StrEnum):
 
     def boundary(self, moment: datetime) -> datetime:
         """The last boundary that is not after `moment`."""
-        return moment - (moment - _MONDAY) % self.length
+        return moment - (moment - FIRST_TIME) % self.length
 
 
 _LENGTHS: Final = {
@@ -89,7 +89,7 @@ class Expiry(Struct, frozen=True):
         try:
             return self.boundary(now) - self.age
         except OverflowError:
-            return _EVER
+            return FIRST_TIME
 
     def is_over(self, took_place: datetime, now: datetime) -> bool:
         """Whether points that took place at `took_place` have expired by `now`."""

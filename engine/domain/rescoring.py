@@ -23,7 +23,7 @@ from engine.domain.commands import (
     RecordResults,
     ReopenRanking,
 )
-from engine.domain.counting import ANY_TIME, GivenBack, KnownResults, TotalOf, TotalsOfResults, totals_of_named
+from engine.domain.counting import GivenBack, KnownResults, TotalOf, TotalsOfResults, totals_of_named
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.events import (
     CompetitionAdded,
@@ -46,6 +46,7 @@ from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, cho
 from engine.domain.state import CompetitionState, ParticipantsState, RankingState, ResultLine, State, UnityState
 from engine.domain.steps import Steps
 from engine.domain.terms import (
+    FIRST_TIME,
     RESCORED_LINES_MAX,
     SCORED_LINES_MAX,
     CompetitionId,
@@ -448,7 +449,7 @@ class _Scores:
 
     @property
     def _since(self) -> datetime:
-        return self._now or ANY_TIME if self.before is None else self.before.since
+        return self._now or FIRST_TIME if self.before is None else self.before.since
 
     def _counts(self, sequence: Sequence, line: LineName) -> bool:
         return self.rule.counts(sequence, self._since, self._competition_id, *line, self._now)

@@ -4,6 +4,7 @@ Pure. Every limit that a decision depends on is here. Limits of transport are ne
 """
 
 import re
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Final, Literal, NewType
 
@@ -23,6 +24,9 @@ NOT_PUBLIC: Final = Meta(extra={"private": True})
 """Marks a field of an answer that the public must not see."""
 Sender = Annotated[ActorId, NOT_PUBLIC]
 """Who sent a change, in an answer."""
+
+FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
+"""The earliest time that there is. Its day is a Monday."""
 
 
 class Sort(StrEnum):

@@ -6,7 +6,7 @@ The table shows one moment, and compares its lines with an earlier one.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice, starmap
 from typing import Any, Final, Literal
 
@@ -18,7 +18,7 @@ from engine.domain.lines import rule_of
 from engine.domain.names import search_key
 from engine.domain.notation import NONE, Notation
 from engine.domain.steps import Steps, collected
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import all_of, in_chunks, in_time_slices
 from projections.answers.around import COMPETITIONS_LOOKED_AT_MAX, Around, ShownCompetitions
@@ -70,7 +70,6 @@ DEFENDED_EVENTS_MAX: Final = 20_000
 competitions dated then. With more of either, the table does not show these points."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
-_FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Named(Struct, frozen=True):
@@ -561,7 +560,7 @@ class _Table:
         earlier = None
         if last.began is not None and self._is_compared_by_date(sequence):
             try:
-                earlier = await self._before(sequence, max(last.began, _FIRST_TIME + _MICROSECOND) - _MICROSECOND)
+                earlier = await self._before(sequence, max(last.began, FIRST_TIME + _MICROSECOND) - _MICROSECOND)
             except TooMuchWork:
                 if asked.on is not None:
                     raise

@@ -2,14 +2,14 @@
 
 from collections.abc import Container, Iterable, Iterator
 from collections.abc import Sequence as Items
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain.errors import Fault, Unacceptable, Unreadable
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.answers import explaining
 from projections.answers.classification import Neighbours, neighbours_of
 from projections.answers.explainer import Cause, ExplanationStep
@@ -157,7 +157,7 @@ def _late(steps: Iterable[ExplanationStep]) -> Iterator[Sequence]:
         for step in steps
         if step.cause is Cause.POINTS and step.competition_id is not None and not (step.scored and step.scored.earlier)
     ]
-    last = datetime.min.replace(tzinfo=UTC)
+    last = FIRST_TIME
     for step in sorted(given, key=lambda one: one.sequence):
         if step.took_place < last:
             yield step.sequence

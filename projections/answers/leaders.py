@@ -1,11 +1,11 @@
 """The leaders of a unity and their reigns, by the log's clock and by the world's."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from engine.domain.terms import RankingId, Sequence, UnityId
+from engine.domain.terms import FIRST_TIME, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.lookup import unity_of
 from projections.answers.view import Question, View
@@ -28,7 +28,6 @@ REIGNS_MAX: Final = 1_000
 TOLD_MAX: Final = 100
 """Competitors whose time at the top is listed, and spans in which the clocks differ."""
 
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 ClockName = Literal["log", "world"]
 
@@ -86,7 +85,7 @@ class LeadersQuestion(Question[Leaders], frozen=True, kw_only=True):
         await folds.leaders(view.past, tournament_id, then.sequence, published, true)
         reigns = (published if self.clock == "log" else true).reigns
         end = self.until or reigns.last
-        led, times = await in_time_slices(times_at_top(reigns, end or _NEVER, TOLD_MAX, view.zone))
+        led, times = await in_time_slices(times_at_top(reigns, end or FIRST_TIME, TOLD_MAX, view.zone))
         differing = await in_time_slices(differences(published.reigns, true.reigns))
         offset = max(len(reigns) - self.limit, 0) if self.offset is None else self.offset
         return Leaders(

@@ -18,7 +18,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
@@ -44,7 +44,7 @@ from engine.domain.errors import (
     TournamentStopped,
 )
 from engine.domain.events import Ignored, Points, Recorded, root
-from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
+from engine.domain.terms import FIRST_TIME, OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log import heads, reading, registry
 from engine.log.appending import Appended, Block, Unseen
 from engine.log.codec import Topic
@@ -90,7 +90,6 @@ _Waiters = tuple[list[asyncio.Future[None]], dict[asyncio.Future[None], float]]
 """The waiting tasks of one tournament: tasks that continue immediately, and reads with the times at which they came
 in."""
 
-_EVER: Final = datetime.min.replace(tzinfo=UTC)
 _logger = structlog.get_logger()
 _observe_seconds: Final = observer(BARRIER_SECONDS)
 _HEAD: Final = attrgetter("head")
@@ -321,7 +320,7 @@ class LivePool:
 
     def _look_at_time_of(self, live: LiveTournament) -> None:
         if not live.dropped:
-            self.expiring[live] = _EVER
+            self.expiring[live] = FIRST_TIME
 
     def due(self, now: datetime) -> list[LiveTournament]:
         """The lives in which points may be due by `now`."""

@@ -12,10 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.counting import ANY_TIME
 from engine.domain.events import Event, Recorded
 from engine.domain.steps import finished
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import FIRST_TIME, OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, CompetitionEvent, Ranking, Revisions, count_in, fold, reached_first
 from projections.board.classification import Counted, classified, has_tiebreaks, in_force, needs_sums
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
@@ -144,7 +143,7 @@ def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]
         if isinstance(event, _Foreseeable):
             if event.ranking_id not in ahead.rankings:
                 ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
-            fold(ahead, Revisions(), Recorded(_UNKNOWN, ANY_TIME, OPERATOR, None, event))
+            fold(ahead, Revisions(), Recorded(_UNKNOWN, FIRST_TIME, OPERATOR, None, event))
     return ahead.rankings
 
 
@@ -176,11 +175,11 @@ class ForeseenCounts(Counted):
     ) -> None:
         added = CompetitionSums(reached_first(after.criteria))
         its = [one for one in decided if isinstance(one, events.PointsReversed) and one.ranking_id == ranking_id]
-        is_followed = all(count_in(added, _UNKNOWN, ANY_TIME, one, expires=after.expires) for one in its)
+        is_followed = all(count_in(added, _UNKNOWN, FIRST_TIME, one, expires=after.expires) for one in its)
         added = added if is_followed else CompetitionSums(reached_first(after.criteria))
         for one in decided:
             if isinstance(one, events.PointsScored) and one.ranking_id == ranking_id:
-                added.count(_UNKNOWN, ANY_TIME, one)
+                added.count(_UNKNOWN, FIRST_TIME, one)
         for event in decided:
             if isinstance(event, events.ScoringDeclared) and event.ranking_id == ranking_id:
                 after = msgspec.structs.replace(after, scorings=event.scorings)
@@ -189,7 +188,7 @@ class ForeseenCounts(Counted):
             ahead = Board(competitions=before.competitions.copy())
             for event in decided:
                 if isinstance(event, CompetitionEvent):
-                    fold(ahead, Revisions(), Recorded(_UNKNOWN, ANY_TIME, OPERATOR, None, event))
+                    fold(ahead, Revisions(), Recorded(_UNKNOWN, FIRST_TIME, OPERATOR, None, event))
             self.competitions = ahead.competitions
         self.lacks_sums = needs_sums(after) and not is_followed
         self._before = before

@@ -3,7 +3,7 @@
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import starmap
 from typing import Final, assert_never
@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.domain.errors import HistoryReplaced, NotFound, TooMuchWork
 from engine.domain.events import Points, Recorded
 from engine.domain.lines import rule_of
-from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.terms import FIRST_TIME, CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
 from engine.log.codec import Topic
 from engine.log.heads import Head
@@ -29,7 +29,6 @@ DATED_LINES_MAX: Final = 1_000_000
 """Lines of points by which the two clocks may differ in one answer."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
-_FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class AtSequence(Struct, frozen=True):
@@ -153,7 +152,7 @@ async def span(past: Past, tournament_id: TournamentId, head: Sequence, bounds: 
     first, last = bounds.first or Sequence(1), min(bounds.last or head, head)
     with faults():
         async with past.database.connection_for(tournament_id) as connection:
-            if bounds.since is not None and bounds.since > _FIRST_TIME:
+            if bounds.since is not None and bounds.since > FIRST_TIME:
                 earlier = await heads.last_at(connection, tournament_id, bounds.since - _MICROSECOND, head)
                 first = max(first, Sequence(earlier + 1))
             if bounds.until is not None:

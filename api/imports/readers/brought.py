@@ -130,7 +130,7 @@ def text_of(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}).") from error
+        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
 
 
 def decoded(text: str | bytes, kind: Any, where: str) -> Any:

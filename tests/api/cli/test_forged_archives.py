@@ -29,7 +29,7 @@ class _Taken(Exception):
     """The archive was not refused; nothing of it is kept."""
 
 
-@every(40)
+@every(80)
 async def test_an_archive_with_any_value_replaced_is_imported_or_refused_with_its_line(
     service: Service, season: Season, clients_tournament: TournamentId, other_owner: asyncpg.Connection, step: int
 ) -> None:

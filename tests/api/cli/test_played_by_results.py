@@ -68,11 +68,13 @@ def low_points(places: tuple[str, ...]) -> list[float]:
 async def test_a_regatta_drops_more_of_the_worst_races_as_it_grows(club: Club) -> None:
     await club.open("sailing", *BOATS)
     points: list[list[float]] = [[] for _ in BOATS]
-    for number, places in enumerate(RACES, start=1):
-        row = f"2026-07-0{number},{number},{'|'.join(BOATS)},{'|'.join(places)}"
-        await club.play("date,round,participants,score", row)
-        for boat, its in zip(points, low_points(places), strict=True):
-            boat.append(its)
+    for first, number in (1, 3), (4, 4), (5, 7), (8, 8), (9, 9):
+        rows = []
+        for race, places in enumerate(RACES[first - 1 : number], start=first):
+            rows.append(f"2026-07-0{race},{race},{'|'.join(BOATS)},{'|'.join(places)}")
+            for boat, its in zip(points, low_points(places), strict=True):
+                boat.append(its)
+        await club.play("date,round,participants,score", *rows)
         drops = 2 if number >= 8 else 1 if number >= 4 else 0
         expected = {boat: sum(sorted(its)[: number - drops]) for boat, its in zip(BOATS, points, strict=True)}
         assert {boat: value for _, boat, value in await club.table()} == expected, number
