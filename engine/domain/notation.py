@@ -74,6 +74,8 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
     def number(self, text: str) -> int:
         """The number that a person wrote, perhaps with a comma, such as `12,5`, or a half, such as `12½`. Raises
         ValueError with what the text must be."""
+        if self.time is None and self.decimals == 0 and _DIGITS.fullmatch(text):
+            return int(text)  # most are
         sign, size = ("-", text[1:]) if text[:1] in _MINUS else ("", text.removeprefix("+"))
         found = self._size(with_point(size))
         if found is None:
@@ -91,8 +93,6 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
 
     def _size(self, text: str) -> int | None:
         """The number that a text without a sign represents; None: it is not a number."""
-        if self.time is None and self.decimals == 0:
-            return int(text) if _DIGITS.fullmatch(text) else None
         digits = 0 if self.time == "s" else 3 if self.time == "ms" else self.decimals
         whole, point, rest = text.partition(".")
         first, *parts = [whole] if self.time is None else whole.split(":")

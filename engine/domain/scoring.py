@@ -388,9 +388,9 @@ def _duel(
         if word not in words:
             raise _not_read(scoring, f"{found[3]!r} is not a word that counts after a score.")
         score = _exact(found[1]), _exact(found[2])
-        one, other = [_quantity(part) or 0 for part in score]
-        if winner is None and one != other:
-            winner = participants[one < other]
+        if winner is None:
+            one, other = [_quantity(part) or 0 for part in score]
+            winner = None if one == other else participants[one < other]
         readings = [ReadResult(word=word, score=score), ReadResult(word=word, score=score[::-1])]
     elif word not in words:
         return None
