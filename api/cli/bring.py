@@ -17,7 +17,7 @@ from api.cli.progress import progress
 from api.cli.tournaments import open_tournament
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.imports.bringing import Bringing, BringingPlan
+from api.imports.bringing import Bringing, BringingPlan, told
 from api.imports.dates import DateOrder
 from api.imports.readers.recognising import read_file
 from api.imports.writing import WrittenForm, written
@@ -111,23 +111,8 @@ async def write(
 
 def _show(offer: BringingPlan, where_to: str) -> None:
     printing.say(f"{offer.format}; it would make in {where_to}:")
-    of_competitors = _new_of(offer.new_competitors, offer.corrected_competitors, offer.competitors)
-    printing.say(f"  {printing.count(offer.competitors, 'competitor')}{of_competitors}")
-    for name, kind in offer.rankings.items():
-        printing.say(f"  ranking {isolated(name)}, like {kind}")
-    for name in offer.known_rankings:
-        printing.say(f"  ranking {isolated(name)}, which already exists")
-    of_competitions = _new_of(offer.new_competitions, offer.corrected_competitions, offer.competitions)
-    printing.say(f"  {printing.count(offer.competitions, 'competition')}{of_competitions}")
-    for sentence in offer.notes:
-        printing.say(f"  note: {isolated(sentence)}")
-
-
-def _new_of(new: int, corrected: int, of: int) -> str:
-    """Empty if all are new."""
-    if new == of:
-        return ""
-    return f": {new:,} new, {corrected:,} to correct, and {of - new - corrected:,} unchanged"
+    for sentence in told(offer):
+        printing.say(f"  {sentence}")
 
 
 def _is_wanted() -> bool:

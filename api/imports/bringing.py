@@ -27,6 +27,7 @@ from api.imports.kinds import CORRECTION, FileKind, FileLine, Print, changes_of
 from api.imports.played import FORM_OF_DATES, result_of
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting, bounded
 from api.imports.rows import FileRow
+from api.interface.direction import isolated
 from api.interface.fields import FieldMisread, begin_of_time
 from api.interface.kinds import Kind, KindName, KindUnity, create_ranking, kinds
 from engine.domain.commands import (
@@ -320,6 +321,25 @@ class BringingPlan(Struct, frozen=True, kw_only=True):
     new_competitions: int
     corrected_competitions: int
     notes: tuple[str, ...]
+
+
+def told(plan: BringingPlan) -> Iterator[str]:
+    """What it would make, and what else to know, a sentence each."""
+    yield _counted(plan.competitors, "competitor", plan.new_competitors, plan.corrected_competitors)
+    for name, kind in plan.rankings.items():
+        yield f"ranking {isolated(name)}, like {kind}"
+    for name in plan.known_rankings:
+        yield f"ranking {isolated(name)}, which already exists"
+    yield _counted(plan.competitions, "competition", plan.new_competitions, plan.corrected_competitions)
+    for sentence in plan.notes:
+        yield f"note: {isolated(sentence)}"
+
+
+def _counted(of: int, what: str, new: int, corrected: int) -> str:
+    text = f"{of:,} {what}{'' if of == 1 else 's'}"
+    return (
+        text if new == of else f"{text}: {new:,} new, {corrected:,} to correct, and {of - new - corrected:,} unchanged"
+    )
 
 
 class _Planned(Struct, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ from api.web import board, board_page, explanation_page, picture, pictured
 from api.web.console import (
     access_pages,
     beginnings,
+    bring_import_page,
     change_page,
     classification_page,
     competition_import_pages,
@@ -497,6 +498,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "see the rankings",
             ),
             ("lines shown before an import, or its undoing", f"{import_page.ROWS_SHOWN}", "others counted"),
+            (
+                "a file that is brought",
+                f"{_bytes(bring_import_page.BROUGHT_BYTES_MAX)}, and as many competitions as an import",
+                "the command that brings it",
+            ),
             (
                 "lines of CSV in an import of competitions",
                 f"{competition_import_pages.PASTED_COMPETITIONS_MAX:,}",

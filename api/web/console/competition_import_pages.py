@@ -139,6 +139,7 @@ def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -
         viewer,
         "Imports",
         done_message(query),
+        ways(way("Bring a file", venue.address("/bring"))) if viewer.may(Scope.WRITE) else None,
         element("p", element("a", back, href=venue.address("/competitions")), class_="ways"),
         data_table("Imports", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
         venue=venue,

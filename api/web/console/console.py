@@ -43,6 +43,8 @@ from api.web.console.answering import (
     see_other,
     venue_of,
 )
+from api.web.console.bring_import_handlers import BringHandlers
+from api.web.console.bring_import_page import BELOW
 from api.web.console.change_handlers import ChangeHandlers
 from api.web.console.changes import CONSOLE_CHANGES, CREATE_LIKE
 from api.web.console.fixture_handlers import FixtureHandlers
@@ -107,7 +109,7 @@ class ConsoleHandlers:
 
         access = AccessHandlers(self._console)
         changes = ChangeHandlers(self._console)
-        undo = UndoHandlers(self._console)
+        bring, undo = BringHandlers(self._console), UndoHandlers(self._console)
         page("", self._tournaments)
         router.add("POST", f"{CONSOLE}/sign-in", self._sign_in)
         router.add("POST", f"{CONSOLE}/sign-out", self._sign_out)
@@ -130,6 +132,7 @@ class ConsoleHandlers:
             form(f"{_TOURNAMENT}{imports.path}", imports.form, imports.take)
         fixtures = FixtureHandlers(self._console, of_competitions)
         form(f"{ranking}/fixtures", fixtures.form, fixtures.show)
+        form(f"{_TOURNAMENT}{BELOW}", bring.form, bring.take)
         form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", undo.ask, undo.undo)
         of_tournament("", reads.overview, _DONE)
         of_tournament("/imports", reads.imports, _DONE)

@@ -114,7 +114,7 @@ class ImportHandlers(ABC, Generic[_Line]):
                         left_out=kind.left_out,
                     )
                 self._console.desk.refuse_late(view.live.tournament_id)
-                await importer.submit(viewer.token.token_id, _to_nobody)
+                await importer.submit(viewer.token.token_id, to_nobody)
                 done = view.live.head.sequence
         except TallybookError as error:
             return await refused_reply(self._page, incoming, viewer, error, key=key, form=form)
@@ -198,7 +198,7 @@ class UndoHandlers:
                     planned,
                     actor=viewer.token.token_id,
                     stop=asyncio.Event(),
-                    progress=_to_nobody,
+                    progress=to_nobody,
                 )
                 done = view.live.head.sequence
         except (BrokenOff, QueueFull) as error:
@@ -211,5 +211,5 @@ class UndoHandlers:
         return await plan_undoing(self._console.desk, view.live, incoming.parameters["import_name"], only_of=only_of)
 
 
-def _to_nobody(_done: int, _of: int) -> None:
+def to_nobody(_done: int, _of: int) -> None:
     """A page shows no progress."""

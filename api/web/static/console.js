@@ -96,19 +96,25 @@ function addChoices(list) {
   }
 }
 
-/** Adds an input for a file that fills the text field; a logo is encoded in base64, which nobody wants to see. */
+/** Adds an input for a file that fills the text field; all but CSV is encoded in base64, which nobody wants to see. */
 function addFile(field) {
   const isLogo = field.dataset.file === "logo";
+  const isText = field.dataset.file === "csv";
   const text = field.querySelector("textarea");
   const input = document.createElement("input");
   input.type = "file";
-  input.accept = isLogo ? "image/png" : ".csv,text/csv";
+  if (isLogo || isText) input.accept = isLogo ? "image/png" : ".csv,text/csv";
   input.setAttribute("aria-label", isLogo ? "A file with the logo" : "A file with them");
   input.addEventListener("change", async () => {
     const [file] = input.files;
-    text.value = isLogo ? await base64(file) : await file.text();
+    const isTooLarge = file.size > (field.dataset.most ?? Infinity);
+    input.setCustomValidity(isTooLarge ? field.dataset.beyond.replace("FILE", file.name) : "");
+    if (!input.reportValidity()) return;
+    const name = field.querySelector('[name="file_name"]');
+    if (name) name.value = file.name;
+    text.value = isText ? await file.text() : await base64(file);
   });
-  text.hidden = isLogo;
+  text.hidden = !isText;
   text.before(input);
 }
 

@@ -69,6 +69,7 @@ NEEDED: Final = {
     "/tournament/{tournament}/competitors/{competitor_id}/remove": Scope.ADMIN,
     "/tournament/{tournament}/rankings/{ranking_id}/import": Scope.WRITE,
     "/tournament/{tournament}/rankings/{ranking_id}/fixtures": Scope.WRITE,
+    "/tournament/{tournament}/bring": Scope.WRITE,
     "/tournament/{tournament}/imports/{import_name}/undo": Scope.WRITE,
     "/tokens": Scope.ADMIN,
     "/tokens/new": Scope.ADMIN,

@@ -9,10 +9,11 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 
 from api.access.auth import Scope
 from api.interface.competition_names import BETWEEN
+from tests.api.imports.readers.damaged import FILES
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
-from tests.bounds import set_bounds
+from tests.bounds import Bounds, set_bounds
 from tests.histories import LOGO
 from tests.service import make_token
 from tests.shares import every
@@ -133,6 +134,24 @@ async def test_a_logo_is_chosen_as_a_file(signed_in: SignIn, championship: Champ
     assert championship.live.board.publication.presentation.logo == championship.live.head.sequence
 
 
+async def test_a_file_of_another_program_is_chosen_and_brought(
+    signed_in: SignIn, championship: Championship, bounds: Bounds
+) -> None:
+    bounds(BROUGHT_BYTES_MAX=1_000)
+    page = await signed_in()
+    await page.goto(f"{page.url.partition('/console')[0]}{at(championship, '/bring')}")
+    chosen = page.get_by_label("A file with them")
+    await chosen.set_input_files(FILES / "swiss.trf")
+    message = await chosen.evaluate("input => input.validationMessage")
+    assert message.endswith(f"tallybook bring swiss.trf {championship.live.slug}")
+    await chosen.set_input_files(FILES / "round_robin.trf")
+    await page.get_by_role("button", name="Show what it makes").click()
+    await expect(page.locator("main")).to_contain_text("ranking Club Final, like chess-round-robin")
+    await page.get_by_role("button", name="Bring it").click()
+    await expect(page.locator(".done")).to_be_visible()
+    assert "Club Final" in [one.name for one in championship.live.board.rankings.values()]
+
+
 async def test_what_is_wrong_is_read_out_and_nothing_that_was_typed_is_lost(
     signed_in: SignIn, championship: Championship
 ) -> None:
@@ -199,7 +218,15 @@ def pages_of(championship: Championship) -> list[str]:
         *(f"/competitions/{competition}/void", f"{ranking}/competitors/{team}", f"{ranking}/unities/new"),
         *(f"{ranking}/classification", "/publication/freeze-at", "/competitors/import", "/rankings/new"),
         *(f"{ranking}/import", f"{ranking}/fixtures", "/imports", "/matchday", f"/competitions/{competition}/strike"),
-        *("/competitors/names", "/log", "/rankings/like", f"{ranking}/participants", "/presentation", "/logo"),
+        *(
+            "/competitors/names",
+            "/log",
+            "/bring",
+            "/rankings/like",
+            f"{ranking}/participants",
+            "/presentation",
+            "/logo",
+        ),
     )
     return [
         "/console",
