@@ -110,10 +110,10 @@ class Docket:
         self._sent_at = 0.0
         self._was_full = False  # whether the last block was full, and left cases waiting
         self._pace = QueuePace()
-        self._answering: deque[Items[tuple[Case, int | None]]] = deque()  # blocks that are answered over several rounds
+        self._answering: list[Items[tuple[Case, int | None]]] = []  # blocks that are answered over several rounds
         self._background = 0  # cases in background work
         self._refused: list[tuple[Case, Key, Refusal]] = []  # to be entered in the log
-        self._refusing = asyncio.Lock()
+        self._refusing: asyncio.Lock | None = None
         self._expiry: Case | None = None
         live.pins += 1
 
@@ -384,6 +384,7 @@ class Docket:
             case.fail(refusal)
             return
         self._refused.append((case, case.key, refusal))
+        self._refusing = self._refusing or asyncio.Lock()
         async with self._refusing:
             refused, self._refused = self._refused, []
             if refused:  # otherwise, the previous round included the case
@@ -598,13 +599,13 @@ class Docket:
                     count = await self._means.live_pool.rounds.leave()
                     self._tell(answers[start : start + count])
                     start += count
-                self._answering.popleft()
+                self._answering.pop(0)
                 if not self._answering:
                     return
                 self._be_free()
         except Exception as error:  # noqa: BLE001 - they wait for this task, and so does the next block
             self._defective(error)
-            left, self._answering = self._answering, deque()
+            left, self._answering = self._answering, []
             for answers in left:
                 _fail([case for case, _ in answers], OutcomeUnknown())
             if len(left) > 1:

@@ -1,6 +1,5 @@
 """The pace of a queue: how long a new request can expect to wait."""
 
-from collections import deque
 from statistics import median
 from typing import Final
 
@@ -17,11 +16,11 @@ class QueuePace:
 
     def __init__(self) -> None:
         self.seconds_each = 0.0
-        self._last: deque[float] = deque(maxlen=PACE_SAMPLES)
+        self._last: list[float] = []
 
     def took(self, seconds: float, count: int = 1) -> None:
         """Notes that `count` of them took `seconds` together."""
-        self._last.append(seconds / count)
+        self._last = [*self._last[1 - PACE_SAMPLES :], seconds / count]
         self.seconds_each = median(self._last)
 
     def forget(self) -> None:

@@ -99,10 +99,13 @@ class RenderCache:
         return cast(_T, found)
 
     def _keep(self, key: Hashable, fresh: "_Piece") -> None:
-        self.resized = True
         before = self._pieces.get(key)
         if before is not None:
+            if fresh.size_bytes == before.size_bytes:  # as standings mostly have before and after points
+                self._pieces[key] = fresh
+                return
             self._size_bytes -= before.size_bytes
+        self.resized = True
         if fresh.size_bytes > KEPT_BYTES_MAX:
             self._pieces.pop(key, None)
             return

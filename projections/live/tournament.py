@@ -157,7 +157,8 @@ class LiveTournament:
             self._look_at_set_aside()
         if head.sequence > self.head.sequence:
             self.head = head
-            self.cache.resized = True
+            if head.sequence >= self._size_again_at:
+                self.cache.resized = True
 
     # Each of these is made at its first use; until then, no event is noted for it. They read the board from
     # here each time, because `catch_up_by_tables` replaces it.
