@@ -20,7 +20,7 @@ from api.web.page import (
     name_text,
 )
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from api.web.table import column_name, last_name, value_text
+from api.web.table import column_name, last_name, outcome_letter, value_text
 from api.web.words import Words
 from engine.domain.steps import Steps, collected
 from engine.domain.times import instant
@@ -536,4 +536,10 @@ def _sign(text: str) -> Html:
 
 
 def _form(words: Words, table: BoardTable, line: TableLine) -> Html:
-    return element("ol", *[element("li", words.number(one.sum, table.form_notation)) for one in line.form])
+    return element(
+        "ol",
+        *[
+            element("li", outcome_letter(words, table, one.sum) or words.number(one.sum, table.form_notation))
+            for one in line.form
+        ],
+    )

@@ -13,7 +13,7 @@ from api.interface.competition_names import short_text
 from api.interface.rendering import encode
 from api.web.competitions import ShownCompetitionsShape, competitions_shape
 from api.web.page import number_text, signed_text
-from api.web.table import column_name, last_name
+from api.web.table import column_name, last_name, outcome_letter
 from api.web.words import Words
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
@@ -238,11 +238,11 @@ async def table_shape(words: Words, table: BoardTable) -> TableShape:
         competitions=competitions_shape(table),
         on=table.on,
         last=None if last is None else DatedCompetition(last_name(words, table), last.at),
-        lines=await in_time_slices(collected(_lines(table))),
+        lines=await in_time_slices(collected(_lines(words, table))),
     )
 
 
-def _lines(table: BoardTable) -> Iterator[Raw]:
+def _lines(words: Words, table: BoardTable) -> Iterator[Raw]:
     for line in table.lines:
         shape = LineOfTable(
             position=line.position,
@@ -251,7 +251,9 @@ def _lines(table: BoardTable) -> Iterator[Raw]:
             color=line.color,
             values=[None if value is None else str(value) for value in line.values],
             moved=line.moved,
-            form=[number_text(one.sum, table.form_notation) for one in line.form],
+            form=[
+                outcome_letter(words, table, one.sum) or number_text(one.sum, table.form_notation) for one in line.form
+            ],
             gained=None if line.gained is None else signed_text(line.gained, table.form_notation),
             placed=UNSET if line.placed else False,
         )

@@ -1,8 +1,12 @@
 """The words of a table: the names of its columns, its values, and the name of the last competition."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from api.interface.competition_names import short_text
 from api.interface.sports import column_of
 from api.web.words import Words
+from engine.domain.awards import ResultOutcome
 from projections.answers.board_table import BoardTable, TableColumn, TableLine
 from projections.answers.criteria import tiebreak_name
 
@@ -39,6 +43,16 @@ def value_text(words: Words, table: BoardTable, line: TableLine, number: int) ->
     value, column = line.values[number], table.columns[number]
     is_needed = not column.decides or (number == 0 and not line.placed)
     return "" if value is None and not is_needed else words.number(value, column.notation)
+
+
+def outcome_letter(words: Words, table: BoardTable, amount: int) -> str | None:
+    """The letter of the outcome that an amount in a recent result stands for; None: it stands for none."""
+    outcome = table.outcomes.get(amount)
+    column = None if outcome is None else column_of(_COLUMNS[outcome], words.language)
+    return None if column is None else column.short
+
+
+_COLUMNS: Final[Mapping[ResultOutcome, str]] = {"win": "won", "draw": "drawn", "loss": "lost"}
 
 
 def last_name(words: Words, table: BoardTable) -> str:

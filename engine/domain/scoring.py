@@ -211,6 +211,17 @@ def worth(scorings: Iterable[Scoring], unity_id: UnityId, outcome: ResultOutcome
     return None
 
 
+def outcomes_by_amount(scorings: Iterable[Scoring], unity_id: UnityId) -> dict[int, ResultOutcome]:
+    """Which outcome each amount in a unity stands for; empty: some amount may stand for something else."""
+    awards = [award for scoring in scorings for award in scoring.awards if award.unity_id == unity_id]
+    tables = [award.table for award in awards if award.value == "outcome" and not award.outcomes]
+    if not tables or len(tables) < len(awards) or any(table != tables[0] for table in tables):
+        return {}
+    amounts = {"loss": 0, **tables[0]} if isinstance(tables[0], dict) else {}
+    by_amount: dict[int, ResultOutcome] = {amounts[one]: one for one in ("win", "draw", "loss") if one in amounts}
+    return by_amount if len(by_amount) == len(amounts) == 3 else {}
+
+
 def places(
     scoring: Scoring, readings: Mapping[CompetitorId, ReadResult], ranking: ScoredRanking
 ) -> dict[str, dict[CompetitorId, tuple[int, int]]]:

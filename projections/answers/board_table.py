@@ -12,11 +12,13 @@ from typing import Any, Final, Literal
 
 from msgspec import UNSET, Struct, structs
 
+from engine.domain.awards import ResultOutcome
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.lines import rule_of
 from engine.domain.names import search_key
 from engine.domain.notation import NONE, Notation
+from engine.domain.scoring import outcomes_by_amount
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log.heads import Head
@@ -138,7 +140,7 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     competitors can be searched; `tags`: those to choose from, if requested. `on`: the table has only what had taken
     place by then; None: everything. `last`: the last competition that gave points, on the clock that the table shows;
     None: there is none, or nothing says when it took place. `form_notation`: that of recent results, and of what a
-    competition gave. `names`: those of all competitors."""
+    competition gave; `outcomes`: those that such amounts stand for. `names`: those of all competitors."""
 
     ranking_id: RankingId
     unity_id: UnityId | None
@@ -163,6 +165,7 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     on: datetime | None
     last: TookPlace | None
     form_notation: Notation
+    outcomes: Mapping[int, ResultOutcome]
     lines: list[TableLine]
     names: NamesById
 
@@ -286,6 +289,7 @@ class _Table:
             last=self._taken_place(last),
             competitions=competitions,
             form_notation=unity.notation.of_points if unity.counts is Counts.SUM else unity.notation,
+            outcomes=outcomes_by_amount(ranking.scorings, self._unity_id),
             lines=await all_of(lines),
             names=NamesById(self._board),
         )

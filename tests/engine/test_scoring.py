@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.domain import events
 from engine.domain.awards import Award, AwardValue, Scoring
 from engine.domain.options import UnityOptions, options_of
-from engine.domain.scoring import USUAL_WORDS, NotRead, choose, read, scoring_faults, wanted
+from engine.domain.scoring import USUAL_WORDS, NotRead, choose, outcomes_by_amount, read, scoring_faults, wanted
 from engine.domain.terms import AWARDS_MAX, DELTA_MAX, SCORING_TABLE_MAX, SCORINGS_MAX, Counts, Sort
 from projections.board.board import Board, Ranking
 from tests.histories import fold_events
@@ -457,3 +457,24 @@ def test_a_declaration_is_refused_with_each_of_its_faults(how: list[Scoring], fa
 
 def test_every_scoring_knows_the_usual_words() -> None:
     assert set(USUAL_WORDS) == {"aet", "pen", "wo", "walkover", "awarded"}
+
+
+@pytest.mark.parametrize(
+    ("awards", "found"),
+    [
+        ([{"win": 3, "draw": 1, "loss": 0}], {3: "win", 1: "draw", 0: "loss"}),
+        ([{"win": 2, "draw": 1}], {2: "win", 1: "draw", 0: "loss"}),  # what a table lacks is 0
+        ([{"win": 3, "win ot": 2, "loss ot": 1, "loss": 0}], {}),
+        ([{"win": 1, "draw": 1, "loss": 0}], {}),
+        ([{"win": 10, "draw": 5, "loss": 0, "bye": 10}], {}),  # a bye is no win
+        ([{"win": 3, "draw": 1}, {"win": 2, "draw": 1}], {}),
+        ([{"win": 3, "draw": 1}, 1], {}),
+        ([], {}),
+    ],
+)
+def test_an_amount_stands_for_an_outcome_where_nothing_else_gives_it(awards: list[Any], found: dict[int, str]) -> None:
+    made = [
+        Award(unity_id=MAIN, value="outcome", table=one) if isinstance(one, dict) else Award(unity_id=MAIN, value="for")
+        for one in awards
+    ]
+    assert outcomes_by_amount([Scoring(awards=tuple(made))], MAIN) == found

@@ -74,6 +74,24 @@ async def test_a_cross_table_has_each_match_in_the_row_of_who_was_named_first_or
     assert (await cells())[0] == ["1 Ajax", "", "2:1 5:5", middle]  # without a scoring, nothing says how to turn 1:4
 
 
+async def test_recent_results_are_letters_in_the_language_of_the_page(
+    league: League, board: Board, client: Client
+) -> None:
+    await league.score()
+    ajax, bari, celtic = league.ids
+    for one, other, result in (ajax, bari, "2:1"), (bari, celtic, "1:1"), (celtic, ajax, "3:0"):
+        await league.play(one, other, result)
+    await change(client, published="true")
+    shown = f"ranking={league.ranking_id}&lang=de"
+    lines = (await board.get(f"table.json?{shown}")).json["lines"]
+    assert {line["name"]: line["form"] for line in lines} == {
+        "Celtic": ["U", "S"],
+        "Ajax": ["S", "N"],
+        "Bari": ["N", "U"],
+    }
+    assert "<li>U</li><li>S</li>" in (await client.send("GET", f"/board/{board.slug}?{shown}")).body.decode()
+
+
 async def test_the_calendar_has_the_dated_matches_with_their_results(
     league: League, board: Board, client: Client
 ) -> None:
