@@ -70,6 +70,15 @@ Proxies = Annotated[
 Every = Annotated[
     float, Parameter(validator=Number(gt=0), help="Seconds between notes of the digests that have changed.")
 ]
+OpenMetrics = Annotated[bool, Parameter(negative="", help="Show /metrics without a token.")]
+Origins = Annotated[
+    list[str] | None,
+    Parameter(
+        negative="",
+        help="Origin, such as https://club.example, whose pages may send tokens from browsers; may be given several "
+        "times. What needs no token is for pages of all origins.",
+    ),
+]
 SHARDS: Final = 32
 """Citus moves whole shards, so these bound how many nodes the tournaments can be spread over."""
 
@@ -80,10 +89,10 @@ async def serve(
     port: Port = 8080,
     processes: Annotated[int, Parameter(validator=Number(gte=1, lte=PROCESSES_MAX))] = 1,
     no_worker: Annotated[bool, Parameter(negative="")] = False,
-    open_metrics: Annotated[bool, Parameter(negative="")] = False,
+    open_metrics: OpenMetrics = False,
     requests_per_second: RequestsPerSecond = None,
     proxies: Proxies = 0,
-    allow_origin: Annotated[list[str] | None, Parameter(negative="")] = None,
+    allow_origin: Origins = None,
     memory: Memory = MEMORY_BYTES // MIB,
     digests_to: Path | None = None,
     every: Every = NOTE_SECONDS,
@@ -101,11 +110,6 @@ async def serve(
         API processes that share the port.
     no_worker
         Do not keep the tables; workers elsewhere do.
-    open_metrics
-        Show /metrics without a token.
-    allow_origin
-        Origin, such as https://club.example, whose pages may send tokens from browsers; may be given several times.
-        What needs no token is for pages of all origins.
     memory
         MiB of memory for tournaments in each process. If the tournaments in use need more, it reads them repeatedly.
     digests_to

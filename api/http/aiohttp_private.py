@@ -101,8 +101,7 @@ class RequestHandler(web.RequestHandler):
     async def start(self) -> None:
         """Answers requests, one after another, until the connection ends. aiohttp runs it as the connection's task.
 
-        aiohttp's own method makes a task, a writer and a larger request for each, which takes longer than an answer
-        from memory.
+        aiohttp's own method makes a task, a writer and a larger request for each: longer than an answer from memory.
         """
         loop, messages = self._loop, self._messages
         while not self._force_close:

@@ -88,11 +88,7 @@ def sheet_page(
             element(
                 "div",
                 *_matches(venue, names, rows),
-                element(
-                    "p", venue.sport(f"{number_text(found.more)} more {{matches}} of this round are not on this page.")
-                )
-                if found.more
-                else None,
+                _more(venue, found.more),
                 element(
                     "p",
                     element("button", "Save", class_="chief"),
@@ -112,6 +108,12 @@ def sheet_page(
         venue=venue,
         below="/matchday",
     )
+
+
+def _more(venue: Venue, more: int) -> Html | None:
+    if not more:
+        return None
+    return element("p", venue.sport(f"{number_text(more)} more {{matches}} of this round are not on this page."))
 
 
 def _saved(venue: Venue, saved: int, left: int) -> Html:
