@@ -18,11 +18,11 @@ from api.interface.kinds import KindName
 from api.web.console.answering import Console, address_of, refused_reply, see_other, venue_of
 from api.web.console.bring_import_page import (
     BROUGHT_BYTES_MAX,
-    DATES,
+    DATES_OPTION,
     FILE,
     FILE_NAME,
-    LIKE,
-    NAMED,
+    LIKE_OPTION,
+    NAME_OPTION,
     bring_page,
     command_text,
     offer_page,
@@ -62,9 +62,9 @@ class BringHandlers:
             reader, brought = await asyncio.to_thread(read_file, content, name)  # it may take a second
             bringing = Bringing(
                 brought,
-                like=cast("KindName | None", given.get(LIKE.name) or None),
-                name=given.get(NAMED.name) or None,
-                dates=next((one for one in get_args(DateOrder) if one == given.get(DATES.name)), None),
+                like=cast("KindName | None", given.get(LIKE_OPTION.name) or None),
+                name=given.get(NAME_OPTION.name) or None,
+                dates=next((one for one in get_args(DateOrder) if one == given.get(DATES_OPTION.name)), None),
             )
             async with self._console.handlers.visited(incoming, viewer.token) as view:
                 plan = await in_time_slices(bringing.judged(reader.name, view.live.board))

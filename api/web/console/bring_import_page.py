@@ -20,11 +20,11 @@ FILE: Final = "file"
 FILE_NAME: Final = "file_name"
 BROUGHT_BYTES_MAX: Final = 716_800
 """Bytes of a file that the console brings: in base64 and percent-encoded, they fit into a body."""
-LIKE: Final = Field("like", SHORT, "what is played, if the file does not tell")
-NAMED: Final = Field("as", SHORT, "the name of the file's only ranking; absent: that in the file")
-DATES: Final = Field("dates", SHORT, "the order of dates such as 01/08/2026, if none of them shows it")
+LIKE_OPTION: Final = Field("like", SHORT, "what is played, if the file does not tell")
+NAME_OPTION: Final = Field("as", SHORT, "the name of the file's only ranking; absent: that in the file")
+DATES_OPTION: Final = Field("dates", SHORT, "the order of dates such as 01/08/2026, if none of them shows it")
 _TITLE: Final = "Bring a file"
-_FIELDS: Final = (LIKE, NAMED, DATES)
+_FIELDS: Final = (LIKE_OPTION, NAME_OPTION, DATES_OPTION)
 
 
 def command_text(slug: str, given: Mapping[str, str]) -> str:
@@ -48,8 +48,11 @@ def bring_page(viewer: Viewer, venue: Venue, filling: Filling) -> bytes:
         data_beyond=beyond + command_text(venue.slug, {}),
     )
     options = {
-        LIKE.name: [Option("", ""), *[Option(name, f"{name}: {kind.about}") for name, kind in kinds().items()]],
-        DATES.name: [Option("", ""), *[Option(one, one.replace("-", " ").capitalize()) for one in get_args(DateOrder)]],
+        LIKE_OPTION.name: [Option("", ""), *[Option(name, f"{name}: {kind.about}") for name, kind in kinds().items()]],
+        DATES_OPTION.name: [
+            Option("", ""),
+            *[Option(one, one.replace("-", " ").capitalize()) for one in get_args(DateOrder)],
+        ],
     }
     shown = Filling(
         key=filling.key,

@@ -45,7 +45,7 @@ async def test_a_text_can_be_pasted_and_what_is_wrong_in_it_is_said(visitor: Vis
     report = (FILES / "round_robin.trf").read_text()
     assert "TRF; it would make this." in words((await visitor.fill(page, {"file": report})).body.decode())
     wrong = await visitor.fill(page, {"file": report.replace("6 w 0", "6 w 1", 1)})
-    assert (wrong.status, "says something else of this game" in words(wrong.body.decode())) == (400, True)
+    assert (wrong.status, "line 16 says otherwise about this game" in words(wrong.body.decode())) == (400, True)
     table = "home,away,score\nAnn,Zoe,2:1\n"
     assert "CSV; it would make this." in words(
         (await visitor.fill(page, {"file": table, "like": "football"})).body.decode()
