@@ -56,6 +56,7 @@ from tallybook_client.shapes import (
     Standing,
     Standings,
     Ticket,
+    TournamentState,
     WebhookTest,
     Window,
     utc_text,
@@ -775,6 +776,9 @@ class Client:
     async def rename_tournament(self, slug: str, *, name: str, idempotency_key: str | None = None) -> Done:
         """Its slug stays. Needs scope `admin`."""
         return await self._change("PUT", _path(slug, "tournament"), {"name": name}, Done, idempotency_key)
+
+    async def show_tournament(self, slug: str) -> TournamentState:
+        return await self._payload(_path(slug, "tournament"), {}, "tournament", TournamentState)
 
     async def show_presentation(self, slug: str) -> Presentation:
         return await self._payload(_path(slug, "presentation"), {}, "presentation", Presentation)

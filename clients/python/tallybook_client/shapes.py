@@ -582,13 +582,15 @@ class ComparedRanking(Struct, frozen=True, kw_only=True):
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """A well-known kind of ranking. `results`: examples of what a result says of a participant, or of two. `unities`:
-    the main one first. They, and `scorings` and `criteria`, have the fields of requests, with names of unities for
-    ids."""
+    """A well-known kind of ranking. `results`: examples of what a result says of a participant, or of two.
+    `competitor`, `competition`: what its sport calls them. `unities`: the main one first. They, and `scorings` and
+    `criteria`, have the fields of requests, with names of unities for ids."""
 
     about: str
     results: tuple[str, ...]
     unities: tuple[Mapping[str, Any], ...]
+    competitor: str = "competitor"
+    competition: str = "competition"
     scorings: tuple[Mapping[str, Any], ...] = ()
     criteria: tuple[Mapping[str, Any], ...] = ()
 
@@ -616,6 +618,22 @@ class Presentation(Struct, frozen=True, kw_only=True):
     accent: str | None
     logo: int | None
     listed: bool
+
+
+class TournamentState(Struct, frozen=True, kw_only=True):
+    """How much there is after the event `sequence`. `public_end`: the last event that the public sees; None: it sees
+    nothing."""
+
+    id: int
+    slug: str | None
+    name: str
+    sequence: int
+    recorded_at: datetime
+    competitors: int
+    competitions: int
+    rankings: int
+    published: bool
+    public_end: int | None
 
 
 class Publication(Struct, frozen=True, kw_only=True):

@@ -124,6 +124,7 @@ class SyncClient:
     show_presentation = _waiting(Client.show_presentation)
     change_presentation = _waiting(Client.change_presentation)
     rename_tournament = _waiting(Client.rename_tournament)
+    show_tournament = _waiting(Client.show_tournament)
     test_webhook = _waiting(Client.test_webhook)
     show_publication = _waiting(Client.show_publication)
     change_publication = _waiting(Client.change_publication)
