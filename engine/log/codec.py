@@ -37,9 +37,10 @@ from engine.domain.events import (
     Event,
     EventSetAside,
     Points,
-    PointsReversed,
+    PointsAdded,
     PointsScored,
     TournamentRenamed,
+    origin,
 )
 from engine.domain.terms import OPERATOR, ActorId, Sequence
 from engine.log import digest
@@ -284,15 +285,13 @@ class Topic(IntEnum):
     SET_ASIDE = -1
     RENAMED = -2
     ERASED = -3
-    REVERSED = -4
-    SCORED = -5
+    SCORED = -4
 
 
 TOPICS: Final[Mapping[type[Event], Topic]] = {
     EventSetAside: Topic.SET_ASIDE,
     TournamentRenamed: Topic.RENAMED,
     CompetitorErased: Topic.ERASED,
-    PointsReversed: Topic.REVERSED,
     PointsScored: Topic.SCORED,
 }
 _TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {
@@ -307,9 +306,22 @@ def sets_aside(text: str) -> bool:
     return f'["{EventSetAside.tag}"' in text
 
 
+def changing(place: Sequence) -> int:
+    """The topic of events that take back, restore or correct points with this place in the log (`origin`)."""
+    return _CHANGING + place
+
+
+_CHANGING: Final = -(2**62)
+_ITS_OWN: Final = Sequence(0)
+
+
 def topics_of(event: Event) -> tuple[int, ...]:
-    """What the event can be found by: a `Topic`, or the id of a competition."""
+    """What the event can be found by: the id of a competition, and a `Topic`, or that of what it is `changing`."""
+    if type(event) is PointsAdded:  # first, because most events are these
+        return () if event.competition_id is None else (event.competition_id,)
     topics = _TOPICS[type(event)]
+    if isinstance(event, Points) and (place := origin(_ITS_OWN, event)) != _ITS_OWN:
+        topics = (changing(place),)
     if isinstance(event, _OF_COMPETITION) and event.competition_id is not None:
         return event.competition_id, *topics
     return topics

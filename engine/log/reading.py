@@ -134,6 +134,23 @@ _POINTS_OF_COMPETITIONS: Final = f"""
     WHERE coalesce(size - octet_length(line), 0) < $6
     ORDER BY n, sequence
 """  # noqa: S608 # written down above
+# The first $5 sequences after $3, up to $4, of events with one of the topics $2.
+_WITH_TOPICS: Final = """
+    SELECT sequence
+    FROM topic
+    WHERE tournament_id = $1 AND topic = ANY($2::bigint[]) AND sequence > $3 AND sequence <= $4
+    ORDER BY sequence
+    LIMIT $5
+"""
+# The first $6 sequences after $4, up to $5, of events with topics after $2, up to $3.
+_WITH_TOPICS_BETWEEN: Final = """
+    SELECT sequence
+    FROM topic
+    WHERE tournament_id = $1 AND topic > $2 AND topic <= $3 AND sequence > $4 AND sequence <= $5
+    ORDER BY sequence
+    LIMIT $6
+"""
+_EVENTS_AT: Final = _within_bytes(events_at("SELECT unnest($2::bigint[]) AS sequence"), bytes_max="$3")
 _SECRET: Final = "SELECT append_id FROM block WHERE tournament_id = $1 ORDER BY last_sequence LIMIT 1"  # noqa: S105 - no password
 _PERSONAL: Final = "SELECT text FROM personal WHERE tournament_id = $1 AND competitor_id = $2 ORDER BY sequence"
 # A line that is not that of an event has no key and no body, so nothing is found in it.
@@ -416,6 +433,8 @@ async def points_of(
 _BEGINNING: Final = Sequence(0)
 COMPETITIONS_AT_ONCE_MAX: Final = 200
 EVENTS_OF_COMPETITION_AT_ONCE_MAX: Final = 20
+LOOKED_UP_AT_ONCE_MAX: Final = 10_000
+"""Topics, or sequences, that one query looks up."""
 
 
 async def points_of_competitions(
@@ -451,17 +470,16 @@ async def _events_of_competitions(
 async def all_points_of_competitions(
     connected: Connected,
     tournament_id: TournamentId,
-    competition_ids: Iterable[CompetitionId],
+    competition_ids: Items[CompetitionId],
     upto: Sequence,
     after: Sequence = _BEGINNING,
 ) -> AsyncGenerator[list[Recorded], None]:
     """Yields, chunk by chunk, all events after `after` up to `upto` that gave or reversed points of these competitions.
-    Raises as `points_of_competitions`."""
-    pending = deque([(one, after) for one in competition_ids])
-    while pending:
-        async with connected() as connection:
-            events = await points_of_competitions(connection, tournament_id, pending, upto)
-        yield events
+    Raises LogForked and LogUnreadable."""
+    for start in range(0, len(competition_ids), LOOKED_UP_AT_ONCE_MAX):
+        topics = competition_ids[start : start + LOOKED_UP_AT_ONCE_MAX]
+        async for events in _with_topics(connected, tournament_id, _WITH_TOPICS, (topics,), after, upto):
+            yield [one for one in events if isinstance(one.event, Points)]
 
 
 async def changes_of_competitions(
@@ -479,19 +497,56 @@ async def changes_of_competitions(
     return found
 
 
-async def all_with_topic(
-    connected: Connected, tournament_id: TournamentId, topic: codec.Topic, after: Sequence, upto: Sequence
-) -> AsyncIterator[list[Recorded]]:
-    """Yields, chunk by chunk, the events with this topic after sequence `after`, up to `upto`, without those that were
-    set aside. Raises LogUnreadable."""
+async def all_scored(
+    connected: Connected, tournament_id: TournamentId, upto: Sequence
+) -> AsyncGenerator[list[Recorded], None]:
+    """Yields, chunk by chunk, all events up to `upto` by which scorings gave points; then those that took points back,
+    restored or corrected them. Raises as `all_points_of_competitions`."""
+    changing = codec.changing(_BEGINNING), codec.changing(upto)
+    for statement, topics in ((_WITH_TOPICS, ([codec.Topic.SCORED],)), (_WITH_TOPICS_BETWEEN, changing)):
+        async for events in _with_topics(connected, tournament_id, statement, topics, _BEGINNING, upto):
+            yield events
+
+
+async def all_changing(
+    connected: Connected, tournament_id: TournamentId, places: tuple[Sequence, Sequence], upto: Sequence
+) -> AsyncGenerator[list[Recorded], None]:
+    """Yields, chunk by chunk, all events after the last of these places, up to `upto`, that took back, restored or
+    corrected points with a place in the log after the first of them, up to the last (`origin`). Raises as
+    `all_points_of_competitions`."""
+    first, last = places
+    topics = codec.changing(first), codec.changing(last)
+    async for events in _with_topics(connected, tournament_id, _WITH_TOPICS_BETWEEN, topics, last, upto):
+        yield events
+
+
+async def _with_topics(
+    connected: Connected,
+    tournament_id: TournamentId,
+    statement: str,
+    topics: tuple[Items[int] | int, ...],
+    after: Sequence,
+    upto: Sequence,
+) -> AsyncGenerator[list[Recorded], None]:
+    """Yields, chunk by chunk, the events after `after`, up to `upto`, with topics as one of the statements has them,
+    without those that were set aside. Their sequences are read first, as a block with many of them is taken apart once
+    for each chunk."""
     while after < upto:
         async with connected() as connection:
-            bounds = CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
-            rows = await connection.fetch(_EVENTS_WITH_TOPIC, tournament_id, topic, after, upto, *bounds)
-        if not rows:
+            bounds = after, upto, LOOKED_UP_AT_ONCE_MAX
+            found = [one["sequence"] for one in await connection.fetch(statement, tournament_id, *topics, *bounds)]
+        left: list[Sequence] = found
+        while left:
+            async with connected() as connection:
+                asked = left[:CHUNK_EVENTS_MAX]
+                rows = await connection.fetch(_EVENTS_AT, tournament_id, asked, CHUNK_BYTES_MAX)
+            if not rows:
+                raise LogForked(tournament_id, Sequence(left[0]))
+            yield [event_of(tournament_id, row) for row in rows if not row["is_aside"]]
+            left = left[len(rows) :]
+        if len(found) < LOOKED_UP_AT_ONCE_MAX:
             return
-        yield [event_of(tournament_id, row) for row in rows]
-        after = Sequence(rows[-1]["sequence"])
+        after = found[-1]
 
 
 IDEMPOTENCY_KEYS_MAX: Final = 1_000

@@ -11,9 +11,8 @@ from engine.domain.events import Event
 from engine.domain.rescoring import GivenLines, competitions_of, given_amounts, scored_lines
 from engine.domain.scoring import ScoredCompetition, why_nothing
 from engine.domain.steps import Steps, finished
-from engine.domain.terms import CompetitionId, RankingId, Sequence
+from engine.domain.terms import CompetitionId, RankingId
 from engine.log import reading
-from engine.log.codec import Topic
 from engine.process.time_slices import in_time_slices
 from projections.answers.lookup import ranking_of
 from projections.answers.view import Question, View
@@ -47,9 +46,8 @@ class ScoringQuestion(Question[DeclaredScoring], frozen=True):
         ranking, given = ranking_of(live.board, self.ranking_id), GivenLines()
         if ranking.scorings and ranking.closed_at is not None:
             connected, upto = partial(view.past.database.connection_for, live.tournament_id), live.head.sequence
-            for topic in (Topic.SCORED, Topic.REVERSED):
-                async for events in reading.all_with_topic(connected, live.tournament_id, topic, Sequence(0), upto):
-                    await view.past.time_slices.each(given.take, events)
+            async for events in reading.all_scored(connected, live.tournament_id, upto):
+                await view.past.time_slices.each(given.take, events)
         found = await in_time_slices(_unscored(live.board, self.ranking_id, given))
         return DeclaredScoring(scorings=ranking.scorings, unscored=found)
 

@@ -47,7 +47,6 @@ from engine.domain.events import Ignored, Points, Recorded, root
 from engine.domain.terms import FIRST_TIME, OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log import heads, reading, registry
 from engine.log.appending import Appended, Block, Unseen
-from engine.log.codec import Topic
 from engine.log.heads import Head
 from engine.process.background import SharedTasks, background
 from engine.process.pace import EXPECTED_SECONDS_MAX, WAITED_SECONDS_MAX, QueuePace
@@ -462,12 +461,12 @@ class LivePool:
             async for events in took_place_between(connected, *of, after, until, live.head.sequence):
                 yield events
 
-    async def with_topic(self, live: LiveTournament, topic: Topic) -> AsyncIterator[list[Recorded]]:
-        """Yields the events with this topic, chunk by chunk, up to the live's head at the call. Raises the errors of
+    async def all_scored(self, live: LiveTournament) -> AsyncIterator[list[Recorded]]:
+        """As `all_scored` of `engine/log/reading.py`, up to the live's head at the call. Raises the errors of
         `catch_up`."""
         connected, upto = partial(self._reading, live.tournament_id), live.head.sequence
         with self._watched(live):
-            async for events in reading.all_with_topic(connected, live.tournament_id, topic, Sequence(0), upto):
+            async for events in reading.all_scored(connected, live.tournament_id, upto):
                 yield events
 
     async def chunks(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:

@@ -10,7 +10,6 @@ from engine.domain.counting import LacksResults
 from engine.domain.errors import Refusal
 from engine.domain.events import Event
 from engine.domain.rescoring import GivenLines, Rescoring
-from engine.log.codec import Topic
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.live.caused import take_caused
 from projections.live.given_results import read_results
@@ -28,12 +27,11 @@ async def read_rescoring(live_pool: LivePool, live: LiveTournament, decided: Ite
             if "competition" in event.touches and not event.creates:
                 await take_caused(live_pool, live, getattr(event, "competition_id"), given.take)  # noqa: B009 - no type says it
     else:
-        for topic in (Topic.SCORED, Topic.REVERSED):
-            async for events in live_pool.with_topic(live, topic):
-                for recorded in events:
-                    given.take(recorded)
-                    if time_slice.over:
-                        await time_slice.give_way()
+        async for events in live_pool.all_scored(live):
+            for recorded in events:
+                given.take(recorded)
+                if time_slice.over:
+                    await time_slice.give_way()
     rescoring = Rescoring(live.board, decided, given, live.expired_by)
     while True:
         try:

@@ -9,7 +9,6 @@ from engine.domain.errors import TooMuchWork
 from engine.domain.events import Points
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
-from engine.log.codec import Topic
 from engine.process.time_slices import in_chunks, in_time_slices
 from projections.board.board import Board, folding, what_counts
 from projections.board.competition_sums import CompetitionSums, WhatCounts
@@ -194,8 +193,8 @@ async def follow_losses(
         async for events in past.chunks_read_ahead(tournament_id, first, last):
             await past.time_slices.each(lambda one: losses.follow(one, dated=False), events)
         count, connected = 0, partial(past.database.connection_for, tournament_id)
-        async for events in reading.all_with_topic(connected, tournament_id, Topic.SCORED, last, upto):
-            await past.time_slices.each(lambda one: losses.follow(one, dated=False), events)  # corrections
+        async for events in reading.all_changing(connected, tournament_id, (first, last), upto):
+            await past.time_slices.each(lambda one: losses.follow(one, dated=False), events)
         async for events in reading.all_points_of_competitions(connected, tournament_id, by_date, upto):
             count += len(events)
             if count > events_max:

@@ -15,7 +15,6 @@ from engine.domain.events import Points, Recorded
 from engine.domain.lines import rule_of
 from engine.domain.terms import FIRST_TIME, CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
-from engine.log.codec import Topic
 from engine.log.heads import Head
 from engine.process.time_slices import in_chunks
 from projections.board.board import Board, folding
@@ -224,9 +223,8 @@ async def _differing(
         ids = competition_ids if after < last else []
         async for events in reading.all_points_of_competitions(connected, tournament_id, ids, last, after):
             yield sign, events
-    for topic in (Topic.REVERSED, Topic.SCORED):
-        async for events in reading.all_with_topic(connected, tournament_id, topic, clock.last, upto):
-            yield 1, clock.undated(events)
+    async for events in reading.all_changing(connected, tournament_id, (first, clock.last), upto):
+        yield 1, clock.undated(events)
 
 
 async def _at_sequence(past: Past, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> PastBoard:

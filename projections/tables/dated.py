@@ -3,11 +3,10 @@
 from collections.abc import AsyncIterator
 from datetime import datetime
 
-from engine.domain.events import Points, Recorded
+from engine.domain.events import Points, Recorded, origin
 from engine.domain.lines import declared_date
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import heads, reading
-from engine.log.codec import Topic
 from engine.process.time_slices import in_chunks
 from projections.board.board import Board
 from projections.board.expiring import dated_between
@@ -31,23 +30,18 @@ async def took_place_between(
         first = await heads.last_at(connection, tournament_id, after, upto)
         last = await heads.last_at(connection, tournament_id, until, upto)
     async for events in reading.chunks(connected, tournament_id, first, last):
-        yield [one for one in events if _is_undated(board, one) and _since(one) is None]
-    if any(ranking.scorings or ranking.replaced for ranking in board.rankings.values()):
-        corrections = reading.all_with_topic(connected, tournament_id, Topic.SCORED, first, upto)
-        async for events in corrections:  # which took place with what they correct
-            yield [
-                one
-                for one in events
-                if _is_undated(board, one) and (since := _since(one)) is not None and after < since <= until
-            ]
+        yield [one for one in events if _is_undated(board, one, first)]
+    async for events in reading.all_changing(connected, tournament_id, (first, last), upto):
+        yield [one for one in events if _is_undated(board, one, first)]
     async for events in reading.all_points_of_competitions(connected, tournament_id, dated, upto):
         yield events
 
 
-def _is_undated(board: Board, recorded: Recorded) -> bool:
+def _is_undated(board: Board, recorded: Recorded, first: Sequence) -> bool:
+    """Whether these are points without a declared date that took place after the event `first`."""
     event = recorded.event
-    return isinstance(event, Points) and declared_date(board, event.competition_id) is None
-
-
-def _since(recorded: Recorded) -> datetime | None:
-    return getattr(recorded.event, "since", None)
+    return (
+        isinstance(event, Points)
+        and declared_date(board, event.competition_id) is None
+        and origin(recorded.sequence, event) > first
+    )

@@ -37,7 +37,6 @@ from engine.domain.marks import mark_after
 from engine.domain.rescoring import GivenLines, given_amounts, scored_lines
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import digest, reading
-from engine.log.codec import Topic
 from projections.board.board import Competition, Ranking
 from projections.board.expiring import expiring_intervals
 from projections.board.results import Last, Results, is_last, note_given
@@ -197,10 +196,9 @@ class LogChecks:
     async def _scored_again(self, ranking_id: RankingId, sequence: Sequence) -> AsyncIterator[Finding]:
         """As `_scored`, for all competitions in a ranking whose scorings or participants have changed."""
         board, given, of = self._folding.board, GivenLines(), self._tournament_id
-        for topic in (Topic.SCORED, Topic.REVERSED):
-            async for events in reading.all_with_topic(self._connected, of, topic, _BEGINNING, self._blocks.sequence):
-                for recorded in events:
-                    given.take(recorded)
+        async for events in reading.all_scored(self._connected, of, self._blocks.sequence):
+            for recorded in events:
+                given.take(recorded)
         for competition_id, competition in board.competitions.items():
             wrong = _unlike(given, ranking_id, board.rankings[ranking_id], competition_id, competition)
             if wrong is not None:

@@ -1,7 +1,9 @@
 """A table on a date has what had taken place by then, whenever it was recorded."""
 
 from collections.abc import Container
+from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -11,15 +13,17 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
-from engine.domain.events import Event, Points, PointsAdded, PointsReversed, Recorded
-from engine.domain.terms import CompetitionId, RankingId, Sequence
+from engine.domain.events import CompetitionAdded, Event, Points, PointsAdded, PointsReversed, PointsScored, Recorded
+from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId
+from engine.log import reading
 from projections.board.competition_sums import CompetitionSums
 from projections.past import folds, moments
 from projections.past.moments import AtSequence
 from projections.past.past import Past
+from projections.tables.dated import took_place_between
 from projections.tables.worker import Worker
 from tests.bounds import Bounds, set_bounds
-from tests.desks import open_arena, record
+from tests.desks import Arena, open_arena, record
 from tests.histories import board_of, dated_histories, struck_in, undone_in, voided_in
 from tests.projections.boards import laid_out
 from tests.projections.written import (
@@ -31,6 +35,7 @@ from tests.projections.written import (
     whole_log,
     written,
 )
+from tests.statements import sent
 
 assert in_small_steps  # a fixture
 
@@ -85,7 +90,7 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
 ) -> None:
     """Of whatever moment of the log, whatever dates were declared and changed, and whatever was voided."""
     with pytest.MonkeyPatch.context() as patched:
-        set_bounds(patched, COMPETITIONS_AT_ONCE_MAX=2, EVENTS_OF_COMPETITION_AT_ONCE_MAX=1)
+        set_bounds(patched, COMPETITIONS_AT_ONCE_MAX=2, EVENTS_OF_COMPETITION_AT_ONCE_MAX=1, LOOKED_UP_AT_ONCE_MAX=2)
         tournament_id = await written(database, history, sizes)
         await Worker(database).catch_up()
         await drop_some(database, tournament_id, dropped)
@@ -157,3 +162,86 @@ async def test_points_dated_at_the_first_moment_of_time_have_taken_place_at_any(
     assert last is not None
     then = await moments.at(Past(database), arena.tournament_id, arena.ranking_id, None, last, day)
     assert then.board.rankings[arena.ranking_id].unities[arena.unity_id].totals[arena.competitors[0]] == 1
+
+
+LATER: Final = 30
+"""Results that are recorded after the day."""
+
+
+async def scored_and_corrected(database: Database, arena: Arena) -> tuple[datetime, Sequence]:
+    """The day on which the first result is recorded, and the head: after later results, of which the first and a later
+    one are corrected."""
+    async with database.connection() as connection:
+
+        async def scored(match: int, corrects: Sequence | None = None) -> Sequence:
+            named = {"ranking_id": arena.ranking_id, "competition_id": CompetitionId(match)}
+            deltas, found = arena.points(1 if corrects is None else 2).deltas, list[Event]()
+            if corrects is None:
+                found.append(CompetitionAdded(competition_id=CompetitionId(match), group_id=1))
+            else:
+                back, line = arena.points(-1).deltas, (arena.competitors[0], arena.unity_id)
+                found.append(PointsReversed(**named, deltas=back, reverses=corrects, replaced=(line,)))
+            since = None if corrects is None else day
+            scoring = PointsScored(**named, deltas=deltas, instead_of=corrects, since=since)
+            appended = await record(connection, arena.tournament_id, *found, scoring)
+            assert appended.last_sequence is not None
+            return appended.last_sequence
+
+        first = await scored(1)
+        day = (await reading.event_at(connection, arena.tournament_id, first)).recorded_at
+        for match in range(2, LATER + 2):
+            later = await scored(match)
+        await scored(1, first)
+        return day, await scored(LATER + 1, later)
+
+
+@pytest.fixture
+def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[Sequence]:
+    """The events that are looked up in the log."""
+    found, event_of = list[Sequence](), reading.event_of
+
+    def noted(tournament_id: TournamentId, row: Items[Any]) -> Recorded:
+        found.append(row[0])
+        return event_of(tournament_id, row)
+
+    monkeypatch.setattr(reading, "event_of", noted)
+    return found
+
+
+async def test_beyond_a_day_only_events_that_change_points_of_before_are_looked_up(
+    database: Database, looked_up: list[Sequence]
+) -> None:
+    """By a table on that day, and by what expires that took place by then."""
+    arena = await open_arena(database)
+    day, head = await scored_and_corrected(database, arena)
+    looked_up.clear()
+    then = await moments.at(Past(database), arena.tournament_id, arena.ranking_id, None, head, day)
+    assert then.board.rankings[arena.ranking_id].unities[arena.unity_id].totals[arena.competitors[0]] == 2
+    correction = {Sequence(head - 3), Sequence(head - 2)}
+    assert set(looked_up) - correction == {head}  # its own time
+    assert set(looked_up) >= correction
+    looked_up.clear()
+    board, begin = board_of(await whole_log(database, arena.tournament_id)), day - timedelta(microseconds=1)
+    of = database.connection, arena.tournament_id, board
+    found = [one.sequence async for events in took_place_between(*of, begin, day, head) for one in events]
+    assert set(found) >= correction
+    assert set(looked_up) == correction
+
+
+async def test_a_block_is_taken_apart_once_for_a_thousand_of_its_events_and_not_for_a_few_competitions(
+    database: Database,
+) -> None:
+    arena, day = await open_arena(database), datetime(2024, 3, 9, tzinfo=UTC)
+    matches = [CompetitionId(n) for n in range(1, 701)]
+    added = [CompetitionAdded(competition_id=one, group_id=1, started_at=day) for one in matches]
+    deltas = arena.points().deltas
+    given = [PointsAdded(ranking_id=arena.ranking_id, competition_id=one, deltas=deltas) for one in matches]
+    async with database.connection() as connection:
+        await record(connection, arena.tournament_id, *added)
+        head = (await record(connection, arena.tournament_id, *given)).last_sequence
+    assert head is not None
+    of = database.connection, arena.tournament_id, matches, head
+    with sent(database) as statements:
+        found = [one async for events in reading.all_points_of_competitions(*of) for one in events]
+    assert len(found) == len(matches)
+    assert len([one for one in statements if "string_to_table" in one]) == 1

@@ -447,15 +447,15 @@ async def test_points_that_others_give_while_the_log_is_read_are_in_the_plan(
 ) -> None:
     bounds(DIVIDED_ATTEMPTS_MAX=int(divided))
     async with imported(desk) as (played, name):
-        read = reading.points_of_competitions
+        read = reading.all_points_of_competitions
 
         async def read_before(*arguments: Any) -> Any:
-            found = await read(*arguments)
-            await played.take(Add(RANKINGS[0], 3))
-            return found
+            async for found in read(*arguments):
+                await played.take(Add(RANKINGS[0], 3))
+                yield found
 
         with monkeypatch.context() as patched:
-            patched.setattr(reading, "points_of_competitions", read_before)
+            patched.setattr(reading, "all_points_of_competitions", read_before)
             planned = await plan_undoing(desk, played.live, name)
         assert planned.kept == ([*await played.ids()][3],)
         assert len(planned.voided) == 9

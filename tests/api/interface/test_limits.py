@@ -13,7 +13,7 @@ INTERNAL: Final[dict[str, str]] = {
         engine.log.appender: BATCH_BLOCKS_MAX BATCH_MIN LANES_MAX UNSEEN_BYTES_MAX
         engine.log.import_runs: REQUESTS_AT_ONCE_MAX
         engine.log.reading: CHUNK_BYTES_MAX CHUNK_EVENTS_MAX COMPETITIONS_AT_ONCE_MAX EVENTS_OF_COMPETITION_AT_ONCE_MAX
-            IDEMPOTENCY_KEYS_MAX
+            IDEMPOTENCY_KEYS_MAX LOOKED_UP_AT_ONCE_MAX
         engine.log.appending: SET_MIN
         engine.log.rows: SLICE_CHARACTERS_MAX
         engine.log.tails: TAIL_BLOCKS_MAX TAIL_EVENTS_MAX TAIL_BYTES_MAX
