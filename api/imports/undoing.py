@@ -8,7 +8,7 @@ still records in the log that the import was undone.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from datetime import datetime
 from typing import Final
@@ -22,9 +22,9 @@ from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, ch
 from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Caused, Known, LacksResults, TotalOf, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
-from engine.domain.events import Event, Points, Recorded, Result, root
+from engine.domain.events import Event, Points, Recorded, Result, origin
 from engine.domain.judging import decide
-from engine.domain.lines import LineName, rule_of
+from engine.domain.lines import NOT_RECORDED, LineName, rule_of
 from engine.domain.rescoring import GivenLines, given_amounts, may_rescore, rescored
 from engine.domain.reversals import holds_others
 from engine.domain.steps import Steps, finished
@@ -219,7 +219,7 @@ def _foreseen(
         yield
     known = Known(results=live.results, now=live.expired_by, recorded_at=recorded_at)
     decided: list[Event] = []
-    replaced: dict[RankingId, dict[Sequence, Container[LineName]]] = {one: {} for one in rankings}
+    replaced: dict[RankingId, dict[Sequence, dict[LineName, Sequence]]] = {one: {} for one in rankings}
     for command in commands:
         decided += decide(board, command, known)
         if may_rescore(board, command):
@@ -227,7 +227,8 @@ def _foreseen(
         yield
     for event in decided:
         if isinstance(event, Points) and event.replaced:
-            replaced.setdefault(event.ranking_id, {})[root(Sequence(0), event)] = event.replaced
+            lines = replaced.setdefault(event.ranking_id, {}).setdefault(origin(NOT_RECORDED, event), {})
+            lines.update(dict.fromkeys(event.replaced, NOT_RECORDED))
             named |= {(one.unity_id, one.competitor_id): event.ranking_id for one in event.totals}
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
     after = {

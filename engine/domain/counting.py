@@ -155,7 +155,8 @@ def total_of_results(
     their sum. None: none does."""
     total = None
     for one in results.of(unity_id, competitor_id, given_back):
-        if rule.counts(one.sequence, one.recorded_at, one.competition_id, competitor_id, unity_id, now):
+        its = one.sequence, one.origin, one.recorded_at, one.competition_id
+        if rule.counts(*its, competitor_id, unity_id, now):
             total = (total or 0) + one.result
             if not results.adds_up(unity_id):
                 break

@@ -13,12 +13,12 @@ Pure.
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.domain.events import Delta, PointsAdded, Recorded
+from engine.domain.events import Delta, PointsAdded, Recorded, origin
 from engine.domain.expiry import Expiry
 from engine.domain.state import RankingState, State
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -28,6 +28,8 @@ _T = TypeVar("_T")
 
 LineName = tuple[CompetitorId, UnityId]
 """Names a line of an event of a scoring."""
+NOT_RECORDED: Final = Sequence(2**62)
+"""Events that are not yet recorded have sequences from here in their order: after all others."""
 
 
 class Line(Struct, frozen=True, gc=False):
@@ -47,7 +49,8 @@ Lookup: TypeAlias = "Mapping[Any, Any] | _Dates | _Given"
 
 class Rule(Struct, frozen=True, kw_only=True):
     """The rule for one ranking, in one state. `struck`: by competition, for whom it does not count. `dates`: declared
-    ones. `replaced`: by event, the lines that corrections have replaced. `expiries`: of unities whose points expire.
+    ones. `replaced`: by the place of points in the log (`origin`), the lines that corrections have replaced, with the
+    last event that did: those of events before it do not count. `expiries`: of unities whose points expire.
     `closed_at`: nothing expires afterwards; None: it is open."""
 
     ranking_id: RankingId
@@ -70,13 +73,13 @@ class Rule(Struct, frozen=True, kw_only=True):
         if gone is None:
             return
         took_place = self.took_place(points.since or recorded_at, points.competition_id)
-        replaced = self.replaced.get(sequence, ())
+        replaced = self.replaced.get(origin(sequence, points))
         ends = {one: expiry.expires_at(took_place) for one, expiry in self.expiries.items()}
         over_by = None if now is None else self.by(now)
         for is_result, deltas in ((False, points.given), (True, points.given_results)):
             for number, delta in enumerate(deltas):
-                if delta.competitor_id not in gone and not (
-                    replaced and (delta.competitor_id, delta.unity_id) in replaced
+                if delta.competitor_id not in gone and (
+                    replaced is None or replaced.get((delta.competitor_id, delta.unity_id), 0) <= sequence
                 ):
                     expires_at = ends.get(delta.unity_id)
                     if over_by is None or expires_at is None or expires_at > over_by:
@@ -91,16 +94,19 @@ class Rule(Struct, frozen=True, kw_only=True):
     def counts(
         self,
         sequence: Sequence,
+        place: Sequence,
         recorded_at: datetime,
         competition_id: CompetitionId | None,
         competitor_id: CompetitorId,
         unity_id: UnityId,
         now: datetime | None,
     ) -> bool:
-        """Whether `lines` has such a line. `recorded_at`: when it was recorded, or the first that it was given instead
-        of."""
+        """Whether `lines` has such a line. `place`: its `origin`. `recorded_at`: when it was recorded, or the first
+        that it was given instead of."""
         gone = self._gone(sequence, competition_id)
-        if gone is None or competitor_id in gone or (competitor_id, unity_id) in self.replaced.get(sequence, ()):
+        if gone is None or competitor_id in gone:
+            return False
+        if (replaced := self.replaced.get(place)) and replaced.get((competitor_id, unity_id), 0) > sequence:
             return False
         expiry = self.expiries.get(unity_id)
         if now is None or expiry is None:
@@ -142,9 +148,9 @@ class Rule(Struct, frozen=True, kw_only=True):
         """After a competition has got this date; None: none is declared."""
         return replace(self, dates=_Given(self.dates, {competition_id: date}))
 
-    def replacing(self, lines: Mapping[Sequence, Container[LineName]], *, replaced: bool = True) -> Self:
-        """After corrections have replaced these lines of events, or before."""
-        now = {one: _Changed(self.replaced.get(one, ()), named, replaced) for one, named in lines.items()}
+    def replacing(self, lines: Mapping[Sequence, Mapping[LineName, Sequence]]) -> Self:
+        """If these events have been the last to replace these lines of points with these places in the log."""
+        now = {place: _Given(self.replaced.get(place, {}), its) for place, its in lines.items()}
         return replace(self, replaced=_Given(self.replaced, now))
 
     def reopening(self) -> Self:

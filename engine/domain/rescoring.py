@@ -41,7 +41,7 @@ from engine.domain.events import (
     Scored,
     ScoringDeclared,
 )
-from engine.domain.lines import LineName, Rule, rule_of
+from engine.domain.lines import NOT_RECORDED, LineName, Rule, rule_of
 from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, choose, wanted
 from engine.domain.state import CompetitionState, ParticipantsState, RankingState, ResultLine, State, UnityState
 from engine.domain.steps import Steps
@@ -55,9 +55,6 @@ from engine.domain.terms import (
     Sequence,
     UnityId,
 )
-
-_NOT_RECORDED: Final = Sequence(2**62)
-"""Events that are not yet recorded have sequences from here in their order: after all others."""
 
 
 class GivenLine(Struct, frozen=True, gc=False):
@@ -352,11 +349,12 @@ def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None)
     """The totals of all results that change, after all these changes. Raises LacksResults."""
     scores = [one for one in scores if one.of_results]
     named, back, rules = dict[TotalOf, RankingId](), GivenBack(), {one.rule.ranking_id: one.rule for one in scores}
-    taken: dict[RankingId, dict[Sequence, set[LineName]]] = {ranking_id: {} for ranking_id in rules}
+    taken: dict[RankingId, dict[Sequence, dict[LineName, Sequence]]] = {ranking_id: {} for ranking_id in rules}
     for number, one in enumerate(scores):
         named |= dict.fromkeys(one.results(), one.rule.ranking_id)
-        taken[one.rule.ranking_id] |= one.taken
-        for total_of, line in one.new_results(Sequence(_NOT_RECORDED + number)):
+        if one.before is not None:
+            taken[one.rule.ranking_id][one.before.first] = dict.fromkeys(chain(*one.taken.values()), NOT_RECORDED)
+        for total_of, line in one.new_results(Sequence(NOT_RECORDED + number)):
             back.setdefault(total_of, []).append(line)
     rules = {ranking_id: rule.replacing(taken[ranking_id]) for ranking_id, rule in rules.items()}
     return (yield from totals_of_named(known, named, rules, now, back))
@@ -432,7 +430,7 @@ class _Scores:
             (is_result, counts): [] for is_result in (True, False) for counts in (True, False)
         }
         for one, amount in self._new.items():
-            lines[one[1] in self.of_results, self._counts(_NOT_RECORDED, one)].append((*one, amount))
+            lines[one[1] in self.of_results, self._counts(NOT_RECORDED, one)].append((*one, amount))
         before, results, silent = self.before, lines[True, True], lines[True, False]
         at_once, silent = (results, silent) if totals is None else ([], results + silent)
         return PointsScored(
@@ -452,7 +450,8 @@ class _Scores:
         return self._now or FIRST_TIME if self.before is None else self.before.since
 
     def _counts(self, sequence: Sequence, line: LineName) -> bool:
-        return self.rule.counts(sequence, self._since, self._competition_id, *line, self._now)
+        place = sequence if self.before is None else self.before.first
+        return self.rule.counts(sequence, place, self._since, self._competition_id, *line, self._now)
 
 
 def scored_lines(ranking: RankingState | ChangedRanking, competition: ScoredCompetition) -> ScoredAmounts:

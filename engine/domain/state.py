@@ -73,6 +73,8 @@ class GivenResult(Protocol):
     @property
     def sequence(self) -> Sequence: ...
     @property
+    def origin(self) -> Sequence: ...
+    @property
     def recorded_at(self) -> datetime: ...
     @property
     def competition_id(self) -> CompetitionId | None: ...
@@ -114,9 +116,9 @@ class ParticipantsState(Collection[CompetitorId], Protocol):
 
 class RankingState(Protocol):
     """`closed_at` is None while the ranking is open. `unities` has the main one first. `undone` maps each event whose
-    points are undone to the event that undid it. `replaced`: by event, the competitors and unities of the lines that
-    corrections have replaced. `of_results`: the unities that count results. `special`: these, and those whose points
-    expire. `scorings`: what results give."""
+    points are undone to the event that undid it. `replaced`: the lines that corrections have replaced, as a `Rule` has
+    them. `of_results`: the unities that count results. `special`: these, and those whose points expire. `scorings`:
+    what results give."""
 
     @property
     def closed_at(self) -> datetime | None: ...
@@ -127,7 +129,7 @@ class RankingState(Protocol):
     @property
     def undone(self) -> Mapping[Sequence, Sequence]: ...
     @property
-    def replaced(self) -> Mapping[Sequence, Collection[tuple[CompetitorId, UnityId]]]: ...
+    def replaced(self) -> Mapping[Sequence, Mapping[tuple[CompetitorId, UnityId], Sequence]]: ...
     @property
     def scorings(self) -> tuple[Scoring, ...]: ...
     @property

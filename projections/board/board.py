@@ -43,7 +43,7 @@ from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
-FOLD_VERSION: Final = 11
+FOLD_VERSION: Final = 12
 """Raised whenever the same log would give a different board or different rows. Tables and snapshots of another version
 are not read, but made again."""
 
@@ -152,8 +152,8 @@ class Unity(UnityOptions, kw_only=True, frozen=False):  # type: ignore[misc] # a
 class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria`: the declared classification;
     empty: none. `scorings`: what results give; empty: nothing. `undone` maps each event whose points are undone to the
-    event that undid them, by sequence. `replaced`: by event, the lines that corrections of results have replaced.
-    `of_results`: the unities that count results. `special`: these, and those whose points expire.
+    event that undid them, by sequence. `replaced`: the lines that corrections of results have replaced, as a `Rule` has
+    them. `of_results`: the unities that count results. `special`: these, and those whose points expire.
 
     A change replaces the ranking, so a reference kept across a fold still shows the old fields. But both share
     `participants`, and the dictionaries `unities`, `undone` and `replaced`, which are changed in place.
@@ -169,7 +169,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     criteria: tuple[Criterion, ...] = ()
     scorings: tuple[Scoring, ...] = ()
     undone: dict[Sequence, Sequence] = field(default_factory=dict)
-    replaced: dict[Sequence, frozenset[LineName]] = field(default_factory=dict)
+    replaced: dict[Sequence, dict[LineName, Sequence]] = field(default_factory=dict)
     of_results: frozenset[UnityId] = frozenset()
     special: frozenset[UnityId] = frozenset()
     updated_at: datetime
@@ -448,8 +448,8 @@ def reverse_points(board: Board, sequence: Sequence, event: events.PointsReverse
     elif event.undone is not None:
         undone.pop(event.reverses, None)
     if event.replaced:
-        replaced = board.rankings[event.ranking_id].replaced
-        replaced[event.reverses] = replaced.get(event.reverses, frozenset()).union(event.replaced)
+        replaced = board.rankings[event.ranking_id].replaced.setdefault(events.origin(sequence, event), {})
+        replaced.update(dict.fromkeys(event.replaced, sequence))
 
 
 def turn_points(board: Board, event: events.PointsReversed | events.PointsExpired) -> None:
@@ -582,11 +582,28 @@ def what_counts(board: Board, ranking_id: RankingId, now: datetime | None) -> Wh
     rule = msgspec.structs.replace(
         rule_of(board, ranking_id),
         undone=frozenset(ranking.undone),
-        replaced=ranking.replaced.copy(),
+        replaced=copied_replaced(ranking),
         voided=frozenset(board.voided),
         struck=board.struck.copy(),
     )
     return WhatCounts(rule, now if ranking.expires else None, reached_first(ranking.criteria))
+
+
+def copied_replaced(ranking: Ranking) -> dict[Sequence, dict[LineName, Sequence]]:
+    """A copy of what corrections have replaced."""
+    return {place: lines.copy() for place, lines in ranking.replaced.items()}
+
+
+ReplacedLines = dict[Sequence, list[tuple[CompetitorId, UnityId, Sequence]]]
+"""What corrections have replaced, as it is stored."""
+
+
+def replaced_lines(ranking: Ranking) -> ReplacedLines:
+    return {place: sorted([(*one, by) for one, by in its.items()]) for place, its in sorted(ranking.replaced.items())}
+
+
+def replaced_by(stored: ReplacedLines) -> dict[Sequence, dict[LineName, Sequence]]:
+    return {place: {(one, unity_id): by for one, unity_id, by in its} for place, its in stored.items()}
 
 
 def reached_first(criteria: Iterable[Criterion]) -> frozenset[UnityId]:

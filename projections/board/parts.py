@@ -16,7 +16,6 @@ from msgspec.structs import astuple
 
 from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
-from engine.domain.lines import LineName
 from engine.domain.options import UnityOptions, options_of
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import (
@@ -24,9 +23,12 @@ from projections.board.board import (
     Competition,
     Competitor,
     Ranking,
+    ReplacedLines,
     counting_results,
     note_expiry,
     note_struck,
+    replaced_by,
+    replaced_lines,
     special,
     unity_with,
 )
@@ -70,7 +72,7 @@ class _Ranking(Struct, tag="ranking", array_like=True):
     criteria: tuple[Criterion, ...]
     undone: dict[Sequence, Sequence]
     scorings: tuple[Scoring, ...]
-    replaced: dict[Sequence, list[LineName]]
+    replaced: ReplacedLines
     updated_at: datetime
     revised: Sequence
 
@@ -142,7 +144,7 @@ def _runs(board: Board) -> Iterator[_Run]:
             ranking.criteria,
             dict(sorted(ranking.undone.items())),
             ranking.scorings,
-            {one: sorted(ranking.replaced[one]) for one in sorted(ranking.replaced)},
+            replaced_lines(ranking),
             ranking.updated_at,
             ranking.revised,
         )
@@ -196,7 +198,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     criteria=run.criteria,
                     undone=run.undone,
                     scorings=run.scorings,
-                    replaced={one: frozenset(lines) for one, lines in run.replaced.items()},
+                    replaced=replaced_by(run.replaced),
                     participants=Enrolment(),
                     unities={},
                     updated_at=run.updated_at,

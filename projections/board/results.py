@@ -63,6 +63,7 @@ class Given(Struct, frozen=True, gc=False):
     """A result, as judging needs it."""
 
     sequence: Sequence
+    origin: Sequence
     recorded_at: datetime
     competition_id: CompetitionId | None
     result: int
@@ -100,7 +101,9 @@ class Results:
             else:
                 at, result = number & (1 << _AT_BITS) - 1, (number >> _AT_BITS) * sign
             sequence = Sequence(at >> _LINE_BITS & (1 << _SEQUENCE_BITS) - 1)
-            yield Given(sequence, *(back_by[sequence] if sequence in back_by else self._given[sequence][:2]), result)
+            origin = Sequence(at >> _LINE_BITS + _SEQUENCE_BITS)
+            its = back_by[sequence] if sequence in back_by else self._given[sequence][:2]
+            yield Given(sequence, origin, *its, result)
 
     @property
     def size_bytes(self) -> int:

@@ -13,9 +13,19 @@ from msgspec import Struct
 
 from engine.domain import events
 from engine.domain.events import Event, Recorded
+from engine.domain.lines import NOT_RECORDED
 from engine.domain.steps import finished
 from engine.domain.terms import FIRST_TIME, OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board, CompetitionEvent, Ranking, Revisions, count_in, fold, reached_first
+from projections.board.board import (
+    Board,
+    CompetitionEvent,
+    Ranking,
+    Revisions,
+    copied_replaced,
+    count_in,
+    fold,
+    reached_first,
+)
 from projections.board.classification import Counted, classified, has_tiebreaks, in_force, needs_sums
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, WhatCounts
@@ -122,7 +132,7 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
         participants=enrolment,
         unities=unities,
         undone=ranking.undone.copy(),
-        replaced=ranking.replaced.copy(),
+        replaced=copied_replaced(ranking),
     )
 
 
@@ -161,7 +171,8 @@ def what_will_count(after: Ranking, decided: Iterable[Event], counts: WhatCounts
             case events.PointsReversed() if event.undone is not None:
                 rule = rule.undoing([event.reverses], undone=event.undone)
             case events.PointsReversed() if event.replaced:
-                rule = rule.replacing({event.reverses: event.replaced})
+                place = events.origin(_UNKNOWN, event)
+                rule = rule.replacing({place: dict.fromkeys(event.replaced, NOT_RECORDED)})
     return WhatCounts(rule, counts.now, reached_first(after.criteria))
 
 

@@ -19,15 +19,17 @@ from msgspec import Struct, inspect
 
 from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
-from engine.domain.lines import LineName
 from engine.domain.options import OPTIONS, UnityOptions
 from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import (
     Competition,
     Competitor,
     Ranking,
+    ReplacedLines,
     Unity,
     counting_results,
+    replaced_by,
+    replaced_lines,
     special,
     unity_with,
 )
@@ -285,7 +287,7 @@ RANKING: Final = Table(
         Column(
             "replaced",
             "json",
-            taken=lambda ranking: msgspec.json.encode(ranking.replaced).decode(),
+            taken=lambda ranking: msgspec.json.encode(replaced_lines(ranking)).decode(),
             stored="sent.replaced::jsonb",
         ),
         Column("updated_at", "timestamptz"),
@@ -355,7 +357,7 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
         criteria=_criteria(row["criteria"]),
         undone=_undone(row["undone"]),
         scorings=_scorings(row["scorings"]),
-        replaced=_replaced(row["replaced"]),
+        replaced=replaced_by(_replaced(row["replaced"])),
         of_results=counting_results(unities),
         special=special(unities),
         updated_at=row["updated_at"],
@@ -366,7 +368,7 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
 _criteria: Final = msgspec.json.Decoder(tuple[Criterion, ...]).decode
 _undone: Final = msgspec.json.Decoder(dict[Sequence, Sequence]).decode
 _scorings: Final = msgspec.json.Decoder(tuple[Scoring, ...]).decode
-_replaced: Final = msgspec.json.Decoder(dict[Sequence, frozenset[LineName]]).decode
+_replaced: Final = msgspec.json.Decoder(ReplacedLines).decode
 
 
 def unity_of(row: Row, totals: Totals) -> Unity:

@@ -37,6 +37,7 @@ from engine.domain.events import (
     ScoringDeclared,
     TournamentOpened,
     changed_by,
+    origin,
 )
 from engine.domain.lines import LineName
 from engine.domain.marks import mark_after
@@ -139,13 +140,13 @@ class ExpiredInBlock(Struct, frozen=True):
     """The expiries of a block, by their sequences; perhaps there are none. `first`: the sequence of the first one.
     `causes`: the events of the block before that. `before`: if the last of them is a CompetitionChanged or a
     RankingReopened, the date of the competition, or the closing of the ranking, before it. `replaced`: the lines that
-    are taken back after them, by the event that gave them."""
+    are taken back after them, with the event that gave them, by the place in the log."""
 
     first: Sequence
     causes: list[Event]
     before: datetime | None
     events: dict[Sequence, PointsExpired]
-    replaced: dict[Sequence, tuple[LineName, ...]] = {}
+    replaced: dict[Sequence, dict[LineName, Sequence]] = {}
 
 
 class BlockFacts(Struct):
@@ -411,7 +412,11 @@ class FoldChecks:
             return
         _, before = facts.changes.pop(Sequence(first - 1), (None, None))
         causes = [event for event in events[:count] if not isinstance(event, codec.Undecodable)]
-        replaced = {one.reverses: one.replaced for one in scored if isinstance(one, PointsReversed)}
+        replaced: dict[Sequence, dict[LineName, Sequence]] = {}
+        for one in scored:
+            if isinstance(one, PointsReversed):
+                its = replaced.setdefault(origin(first, one), {})
+                its.update(dict.fromkeys(one.replaced, one.reverses))
         facts.expirations = (
             ExpiredInBlock(first, causes, before, facts.expired, replaced),
             *[ExpiredInBlock(Sequence(at + 1), [event], its, {}) for at, (event, its) in facts.changes.items()],

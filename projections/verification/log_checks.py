@@ -224,12 +224,13 @@ class LogChecks:
         else:
             lines = {} if before is None else before.lines
             its = {one: lines[one] for one in event.replaced if one in lines and lines[one].sequence == event.reverses}
-            earlier = rule.replacing({event.reverses: event.replaced}, replaced=False)
+            place = origin(recorded.sequence, event)
+            earlier = rule.replacing({place: dict.fromkeys(event.replaced, event.reverses)})
             since = _ANY_TIME if before is None else before.since
             counted = [
                 Delta(*one, -line.amount)
                 for one, line in its.items()
-                if earlier.counts(event.reverses, since, event.competition_id, *one, now)
+                if earlier.counts(event.reverses, place, since, event.competition_id, *one, now)
             ]
             sums = tuple([one for one in counted if (one.unity_id, one.competitor_id) not in with_totals(event)])
             if len(its) < len(event.replaced) or sums != event.deltas or len(sums) + len(event.totals) != len(counted):
@@ -313,10 +314,11 @@ class LogChecks:
         return expiration.lines()
 
     def _before_replacing(self, found: ExpiredInBlock) -> Iterator[tuple[RankingId, Ranking]]:
-        """The ranking that was reopened, without the lines that were replaced after that."""
+        """The ranking that was reopened, with the lines that were replaced after that."""
         if found.replaced and isinstance(cause := found.causes[-1], RankingReopened):
             ranking = self._folding.board.rankings[cause.ranking_id]
-            earlier = {one: lines.difference(found.replaced.get(one, ())) for one, lines in ranking.replaced.items()}
+            earlier = {place: {**ranking.replaced[place], **lines} for place, lines in found.replaced.items()}
+            earlier = {**ranking.replaced, **earlier}
             yield cause.ranking_id, msgspec.structs.replace(ranking, replaced=earlier)
 
     async def unexpired_totals(self) -> AsyncIterator[Finding]:

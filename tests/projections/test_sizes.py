@@ -5,10 +5,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.domain.events import CompetitorRegistered, Delta, PointsAdded, RankingCreated, Recorded
-from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.events import (
+    CompetitorRegistered,
+    Delta,
+    PointsAdded,
+    PointsReversed,
+    PointsScored,
+    RankingCreated,
+    Recorded,
+)
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.heads import Head
 from projections.board.board import Board, Revisions, fold
+from projections.board.parts import parts_of
+from projections.tables.columns import RANKING
 from projections.tables.sizes import MEASURED_EVERY_EVENTS, Shelf, board_bytes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -34,6 +44,21 @@ def board(competitors: int) -> Board:
     return made
 
 
+def rescored(times: int) -> Board:
+    """The board of ten, with a result whose points so many declarations of scorings gave again."""
+    made, lines, first = board(10), tuple([(CompetitorId(10**6 + n), UnityId(2)) for n in range(10)]), Sequence(100)
+    of = {"ranking_id": RankingId(1), "competition_id": CompetitionId(9)}
+    deltas, back = tuple([Delta(*one, 1) for one in lines]), tuple([Delta(*one, -1) for one in lines])
+    events = [PointsScored(**of, deltas=deltas)]
+    for n in range(times):
+        reverses, corrects = Sequence(first + 2 * n), first if n else None
+        events.append(PointsReversed(**of, deltas=back, reverses=reverses, replaced=lines, instead_of=corrects))
+        events.append(PointsScored(**of, deltas=deltas, instead_of=first, since=NOW))
+    for sequence, event in enumerate(events, start=first):
+        fold(made, Revisions(), Recorded(Sequence(sequence), NOW, OPERATOR, None, event))
+    return made
+
+
 def put(shelf: Shelf, number: int, kept: Board, sequence: int = 0) -> None:
     shelf.put(TournamentId(number), Head(Sequence(sequence), b""), kept)
 
@@ -48,6 +73,16 @@ def test_the_estimate_of_a_board_is_not_far_below_what_it_takes() -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken * 0.8 < board_bytes(kept) < taken * 3
+
+
+def test_points_given_again_take_no_more_if_they_were_given_again_before() -> None:
+    """In memory, in a row of the tables, and in a snapshot."""
+    few, many = rescored(2), rescored(300)
+    row = RANKING.columns[[one.name for one in RANKING.columns].index("replaced")].taken
+    digits = 3 * len(few.rankings[RankingId(1)].participants)  # of larger sequences
+    assert board_bytes(many) == board_bytes(few)
+    assert len(row(many.rankings[RankingId(1)])) <= len(row(few.rankings[RankingId(1)])) + digits
+    assert sum(map(len, parts_of(many))) <= sum(map(len, parts_of(few))) + digits
 
 
 def test_a_shelf_holds_as_many_bytes_as_it_may_and_not_one_more() -> None:
