@@ -104,7 +104,7 @@ COMMENT ON COLUMN ranking.criteria IS
     'The chain of criteria of its classification: objects with unity_id, best, drop, among and first. Empty: the main unity.';
 COMMENT ON COLUMN ranking.scorings IS 'What the results of competitions give in it. Empty: nothing.';
 COMMENT ON COLUMN ranking.replaced IS
-    'By event, the competitors and unities of its lines that corrections of results have replaced.';
+    'Lines that corrections of results have replaced, by the place of their points in the log: competitor, unity, and the last event that did.';
 COMMENT ON COLUMN ranking.undone IS 'The events whose points are undone, each with the event that undid it.';
 
 CREATE TABLE enrolment (

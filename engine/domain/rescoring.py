@@ -42,7 +42,7 @@ from engine.domain.events import (
     ScoringDeclared,
 )
 from engine.domain.lines import NOT_RECORDED, LineName, Rule, rule_of
-from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, choose, wanted
+from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, choose, counts_enrolled, wanted
 from engine.domain.state import CompetitionState, ParticipantsState, RankingState, ResultLine, State, UnityState
 from engine.domain.steps import Steps
 from engine.domain.terms import (
@@ -170,11 +170,11 @@ class ChangedRanking(Struct, frozen=True):
     of_results: Collection[UnityId]
 
 
-_OfRanking = ScoringDeclared | ParticipantsChanged | RankingModified | RankingReopened
+OfRanking = ScoringDeclared | ParticipantsChanged | RankingModified | RankingReopened
 """The events after which all results of a ranking may give other points."""
 
 
-def _changed(state: State, event: _OfRanking) -> ChangedRanking:
+def _changed(state: State, event: OfRanking) -> ChangedRanking:
     """The ranking of the event after it."""
     ranking = state.rankings[event.ranking_id]
     participants = ranking.participants
@@ -187,6 +187,29 @@ def _changed(state: State, event: _OfRanking) -> ChangedRanking:
         participants = ChangedList(participants, now)
     scorings = event.scorings if isinstance(event, ScoringDeclared) else ranking.scorings
     return ChangedRanking(scorings, participants, ranking.unities, ranking.of_results)
+
+
+def concerned(state: State, event: OfRanking) -> frozenset[CompetitorId] | None:
+    """The competitors whose results may give other points in the ranking after the event; None: all results may. The
+    others give what they gave."""
+    ranking = state.rankings[event.ranking_id]
+    if isinstance(event, ParticipantsChanged):
+        changed = frozenset((*event.added, *event.removed))
+    elif isinstance(event, RankingModified):
+        changed = frozenset(ranking.participants).symmetric_difference(event.participants)
+    else:
+        return None
+    return None if changed and any(map(counts_enrolled, ranking.scorings)) else changed
+
+
+def competitions_of(state: State, competitors: frozenset[CompetitorId]) -> Steps[list[CompetitionId]]:
+    """The competitions in which one of these takes part."""
+    found = []
+    for competition_id, competition in state.competitions.items() if competitors else ():
+        if not competitors.isdisjoint(competition.participants):
+            found.append(competition_id)
+        yield
+    return found
 
 
 def is_scored(state: State) -> bool:
@@ -248,18 +271,27 @@ def rescored(
 
 class Rescoring:
     """What scorings give and take back after the events of a command that `may_rescore`, which are not recorded yet.
-    `given`: before them, for their competitions or in their ranking. `now`: what was due by then has expired; None:
-    nothing expires.
+    `given`: before them, for their competitions, or for `competitions` of their ranking. `now`: what was due by then
+    has expired; None: nothing expires.
 
     Takes what is recorded meanwhile, so that a stream of results does not make all be scored again for each of them."""
 
     def __init__(self, state: State, decided: Items[Event], given: GivenLines, now: datetime | None) -> None:
         self._state, self._given, self._now = state, given, now
-        self._ranking = decided[0] if isinstance(decided[0], _OfRanking) else None
+        self._ranking = decided[0] if isinstance(decided[0], OfRanking) else None
+        self._concerned = None if self._ranking is None else concerned(state, self._ranking)
+        self._only: set[CompetitionId] | None = None
         self._changed = {one.competition_id: one for one in decided if isinstance(one, CompetitionChanged)}
         self._scores: dict[CompetitionId, _Scores] = {}  # of a ranking
         self._stale: set[CompetitionId] | None = None  # to be scored again; None: all
         self._events: tuple[Event, ...] | None = None
+
+    def competitions(self) -> Steps[Items[CompetitionId] | None]:
+        """Those of the ranking whose results may give other points; None: all."""
+        if self._concerned is None:
+            return None
+        self._only = set((yield from competitions_of(self._state, self._concerned)))
+        return [*self._only]
 
     def take(self, recorded: Recorded) -> bool:
         """Takes an event that was recorded and folded into the state. Returns False if that does not suffice."""
@@ -272,6 +304,12 @@ class Rescoring:
             return not event.structural
         if self._ranking is None:
             return competition_id not in self._changed
+        if self._concerned is not None and self._only is not None and competition_id not in self._only:
+            if self._concerned.isdisjoint(self._state.competitions[competition_id].participants):
+                return True
+            if not event.creates:
+                return False  # it was not known what it gave
+            self._only.add(competition_id)
         self._given.take(recorded)
         self._events = None
         if self._stale is not None:
@@ -316,11 +354,13 @@ class Rescoring:
             )
         return scores
 
-    def _of_ranking(self, event: _OfRanking, known: KnownResults) -> Steps[tuple[Event, ...]]:
+    def _of_ranking(self, event: OfRanking, known: KnownResults) -> Steps[tuple[Event, ...]]:
         state, ranking, scores = self._state, _changed(self._state, event), self._scores
         rule = rule_of(state, event.ranking_id).reopening()
-        stale = state.competitions if self._stale is None else self._stale
-        for competition_id in stale:
+        stale: Collection[CompetitionId] | None = self._only if self._stale is None else self._stale
+        if stale is None:
+            stale = yield from self.competitions()
+        for competition_id in state.competitions if stale is None else [*stale]:
             before = self._given.of(event.ranking_id, competition_id)
             its = _Scores(rule, ranking, competition_id, state.competitions[competition_id], before, self._now)
             if its.size:

@@ -190,6 +190,12 @@ def why_nothing(scorings: Iterable[Scoring], competition: ScoredCompetition, ran
     return None
 
 
+def counts_enrolled(scoring: Scoring) -> bool:
+    """Whether what a result gives also depends on competitors who have no part in it."""
+    given = [one for award in scoring.awards for one in award.statuses.items()]
+    return any(_plain(status) == ABSENT or (amount == "entries+1" and not scoring.entries) for status, amount in given)
+
+
 def was_played(scoring: Scoring, result: ReadResult) -> bool:
     """Whether a duel was played: it was not if its word or its score says that it was awarded."""
     words, score = _words(scoring), result.score or ()

@@ -498,10 +498,15 @@ async def changes_of_competitions(
 
 
 async def all_scored(
-    connected: Connected, tournament_id: TournamentId, upto: Sequence
+    connected: Connected, tournament_id: TournamentId, upto: Sequence, only: Items[CompetitionId] | None = None
 ) -> AsyncGenerator[list[Recorded], None]:
     """Yields, chunk by chunk, all events up to `upto` by which scorings gave points; then those that took points back,
-    restored or corrected them. Raises as `all_points_of_competitions`."""
+    restored or corrected them. `only`: for these competitions, with other points of them. Raises as
+    `all_points_of_competitions`."""
+    if only is not None:
+        async for events in all_points_of_competitions(connected, tournament_id, only, upto):
+            yield events
+        return
     changing = codec.changing(_BEGINNING), codec.changing(upto)
     for statement, topics in ((_WITH_TOPICS, ([codec.Topic.SCORED],)), (_WITH_TOPICS_BETWEEN, changing)):
         async for events in _with_topics(connected, tournament_id, statement, topics, _BEGINNING, upto):

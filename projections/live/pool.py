@@ -17,6 +17,7 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import Sequence as Items
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import partial
@@ -461,12 +462,13 @@ class LivePool:
             async for events in took_place_between(connected, *of, after, until, live.head.sequence):
                 yield events
 
-    async def all_scored(self, live: LiveTournament) -> AsyncIterator[list[Recorded]]:
-        """As `all_scored` of `engine/log/reading.py`, up to the live's head at the call. Raises the errors of
-        `catch_up`."""
+    async def all_scored(
+        self, live: LiveTournament, only: Items[CompetitionId] | None = None
+    ) -> AsyncIterator[list[Recorded]]:
+        """As `reading.all_scored`, up to the live's head at the call. Raises the errors of `catch_up`."""
         connected, upto = partial(self._reading, live.tournament_id), live.head.sequence
         with self._watched(live):
-            async for events in reading.all_scored(connected, live.tournament_id, upto):
+            async for events in reading.all_scored(connected, live.tournament_id, upto, only):
                 yield events
 
     async def chunks(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:

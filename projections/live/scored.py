@@ -22,17 +22,17 @@ async def read_rescoring(live_pool: LivePool, live: LiveTournament, decided: Ite
     """The rescoring after these events, which are not recorded yet, computed with pauses for other work. Raises the
     errors of `LivePool.points_of`, and Overtaken."""
     given, tries, time_slice = GivenLines(), Tries(), TimeSlice()
+    rescoring = Rescoring(live.board, decided, given, live.expired_by)
     if "competition" in decided[0].touches:
         for event in decided:
             if "competition" in event.touches and not event.creates:
                 await take_caused(live_pool, live, getattr(event, "competition_id"), given.take)  # noqa: B009 - no type says it
     else:
-        async for events in live_pool.all_scored(live):
+        async for events in live_pool.all_scored(live, await in_time_slices(rescoring.competitions())):
             for recorded in events:
                 given.take(recorded)
                 if time_slice.over:
                     await time_slice.give_way()
-    rescoring = Rescoring(live.board, decided, given, live.expired_by)
     while True:
         try:
             with suppress(Refusal):  # it is raised again where the command is judged

@@ -24,13 +24,11 @@ from engine.domain.events import (
     CompetitorsUnstruck,
     Event,
     EventSetAside,
-    ParticipantsChanged,
     Points,
     PointsAdded,
     PointsExpired,
     PointsReversed,
     PointsScored,
-    RankingModified,
     RankingReopened,
     Recorded,
     Revaluation,
@@ -42,7 +40,7 @@ from engine.domain.events import (
 from engine.domain.lines import LineName
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import impossible
-from engine.domain.rescoring import is_scored
+from engine.domain.rescoring import OfRanking, concerned, is_scored
 from engine.domain.terms import (
     OPERATOR,
     REVERSED_LINES_MAX,
@@ -158,8 +156,8 @@ class BlockFacts(Struct):
     expiries. `changes`: events after which points may expire, with `before` as in ExpiredInBlock. `expirations`: both,
     as they have to be compared with the rule. `parts`: the points of a request in several rankings, until all are
     there. `topics`: those of its events that have some. `scores`: of competitions whose
-    result or points change; `scored_again`: rankings of which other results may count, with the event that changes
-    that.
+    result or points change; `scored_again`: the last change in rankings after which results may give other points, and
+    which.
     """
 
     structural: bool = False
@@ -174,7 +172,7 @@ class BlockFacts(Struct):
     topics: list[tuple[Sequence, tuple[int, ...]]] = field(default_factory=list)
     expirations: tuple[ExpiredInBlock, ...] = ()
     scores: dict[CompetitionId, "ScoresInBlock"] = field(default_factory=dict)
-    scored_again: dict[RankingId, Sequence] = field(default_factory=dict)
+    scored_again: dict[RankingId, "ScoredAgain"] = field(default_factory=dict)
 
     @property
     def needs_log(self) -> bool:
@@ -188,6 +186,21 @@ class BlockFacts(Struct):
         if isinstance(event, PointsScored | PointsReversed) or is_scored(board):
             its = self.scores.setdefault(competition_id, ScoresInBlock(isinstance(event, CompetitionAdded), sequence))
             its.events.append(Recorded(sequence, digest.moment(recorded_us), OPERATOR, None, event))
+
+    def note_scored_again(self, board: Board, sequence: Sequence, event: OfRanking) -> None:
+        """Notes an event after which results may give other points in its ranking. `board`: before it."""
+        if isinstance(event, ScoringDeclared) or board.rankings[event.ranking_id].scorings:
+            its, before = concerned(board, event), self.scored_again.get(event.ranking_id)
+            if before is not None:
+                its = None if its is None or before.concerned is None else its | before.concerned
+            self.scored_again[event.ranking_id] = ScoredAgain(sequence, its)
+
+
+class ScoredAgain(Struct, frozen=True):
+    """A change after which results may give other points. `concerned`: of these competitors; None: of all."""
+
+    sequence: Sequence
+    concerned: frozenset[CompetitorId] | None
 
 
 class ScoresInBlock(Struct):
@@ -367,6 +380,8 @@ class FoldChecks:
                 facts.changes[sequence] = event, board.competitions[event.competition_id].date
             elif isinstance(event, RankingReopened):
                 facts.changes[sequence] = event, board.rankings[event.ranking_id].closed_at
+            if isinstance(event, OfRanking):
+                facts.note_scored_again(board, sequence, event)
             fold(board, self._revisions, Recorded(sequence, digest.moment(recorded_us), _NOBODY, None, event))
         if event.structural:
             facts.structural = True
@@ -391,9 +406,6 @@ class FoldChecks:
                 self._revalue(facts, sequence, event)
             case CompetitionAdded() | CompetitionChanged() if foldable:
                 facts.note_scores(board, event.competition_id, sequence, recorded_us, event)
-            case ScoringDeclared() | ParticipantsChanged() | RankingModified() | RankingReopened() if foldable:
-                if isinstance(event, ScoringDeclared) or board.rankings[event.ranking_id].scorings:
-                    facts.scored_again[event.ranking_id] = sequence
 
     def _note_expirations(
         self, facts: BlockFacts, block_first: Sequence, events: Items[Event | codec.Undecodable]

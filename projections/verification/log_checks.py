@@ -34,7 +34,8 @@ from engine.domain.events import (
 from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
 from engine.domain.lines import part_of, rule_of
 from engine.domain.marks import mark_after
-from engine.domain.rescoring import GivenLines, given_amounts, scored_lines
+from engine.domain.rescoring import GivenLines, competitions_of, given_amounts, scored_lines
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import digest, reading
 from projections.board.board import Competition, Ranking
@@ -48,6 +49,7 @@ from projections.verification.fold_checks import (
     DueReversals,
     ExpiredInBlock,
     FoldChecks,
+    ScoredAgain,
     ScoresInBlock,
     with_totals,
 )
@@ -98,8 +100,8 @@ class LogChecks:
         for competition_id, scores in facts.scores.items():
             async for finding in self._scored(competition_id, scores):
                 yield finding
-        for ranking_id, sequence in facts.scored_again.items():
-            async for finding in self._scored_again(ranking_id, sequence):
+        for ranking_id, again in facts.scored_again.items():
+            async for finding in self._scored_again(ranking_id, again):
                 yield finding
 
     @property
@@ -193,16 +195,18 @@ class LogChecks:
             ):
                 yield Finding(scores.first, "event.deltas", wrong)
 
-    async def _scored_again(self, ranking_id: RankingId, sequence: Sequence) -> AsyncIterator[Finding]:
-        """As `_scored`, for all competitions in a ranking whose scorings or participants have changed."""
+    async def _scored_again(self, ranking_id: RankingId, again: ScoredAgain) -> AsyncIterator[Finding]:
+        """As `_scored`, for the competitions that such a change in the ranking concerns."""
         board, given, of = self._folding.board, GivenLines(), self._tournament_id
-        async for events in reading.all_scored(self._connected, of, self._blocks.sequence):
+        only = None if again.concerned is None else finished(competitions_of(board, again.concerned))
+        async for events in reading.all_scored(self._connected, of, self._blocks.sequence, only):
             for recorded in events:
                 given.take(recorded)
-        for competition_id, competition in board.competitions.items():
+        for competition_id in board.competitions if only is None else only:
+            competition = board.competitions[competition_id]
             wrong = _unlike(given, ranking_id, board.rankings[ranking_id], competition_id, competition)
             if wrong is not None:
-                yield Finding(sequence, "event.deltas", wrong)
+                yield Finding(again.sequence, "event.deltas", wrong)
 
     def _line_faults(self, recorded: Recorded, given: GivenLines) -> Iterator[str]:
         """Compares the lines that an event gives or takes back with those that count by the rule. `given`: what was

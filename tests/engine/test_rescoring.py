@@ -8,16 +8,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.domain import commands, events
+from engine.domain import commands, events, rescoring
 from engine.domain.awards import Award, Scoring
 from engine.domain.errors import Conflict, Refusal, Unacceptable
 from engine.domain.events import CompetitionAdded, Delta, Event, PointsReversed, PointsScored, Recorded
 from engine.domain.judging import decide
-from engine.domain.rescoring import GivenLines, Rescoring, rescored
+from engine.domain.rescoring import GivenLines, OfRanking, Rescoring, concerned, rescored, scored_lines
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, Sequence
 from projections.board.board import Board, Revisions, fold
 from tests.bounds import Bounds
+from tests.calls import Calls
 from tests.histories import recorded_after_opening, results_of, scored_histories, unhurried
 
 ANNA, BEN = 1, 2
@@ -155,21 +156,25 @@ def test_what_is_scored_again_follows_all_that_is_recorded_meanwhile_unless_it_s
     history: list[Event], data: st.DataObject
 ) -> None:
     run = recorded_after_opening(history)
-    begun, board, given = data.draw(st.integers(0, len(run))), Board(), GivenLines()
+    begun, board, known = data.draw(st.integers(0, len(run))), Board(), GivenLines()
     for recorded in run[:begun]:
         fold(board, Revisions(), recorded)
-        given.take(recorded)
     assume(board.rankings)
     ranking_id = data.draw(st.sampled_from([*board.rankings]))
     about: list[Event] = [
         events.ScoringDeclared(ranking_id=ranking_id, scorings=()),
         events.ScoringDeclared(ranking_id=ranking_id, scorings=board.rankings[ranking_id].scorings),
         events.ParticipantsChanged(ranking_id=ranking_id, removed=tuple(board.rankings[ranking_id].participants)),
+        events.ParticipantsChanged(ranking_id=ranking_id, added=tuple(board.competitors)[-1:]),
         events.RankingReopened(ranking_id=ranking_id),
         *[events.CompetitionChanged(competition_id=one, result="7:5") for one in [*board.competitions][-1:]],
     ]
     decided = [data.draw(st.sampled_from(about))]
-    rescoring = Rescoring(board, decided, given, None)
+    rescoring = Rescoring(board, decided, known, None)
+    only = finished(rescoring.competitions())
+    for recorded in run[:begun]:
+        if only is None or getattr(recorded.event, "competition_id", None) in only:
+            known.take(recorded)
     rescored_events(rescoring, run[:begun])
     for end, recorded in enumerate(run[begun:], begun + 1):
         fold(board, Revisions(), recorded)
@@ -192,3 +197,77 @@ def test_what_is_scored_again_stays_when_others_get_results_and_is_dropped_with_
         assert Rescoring(played.board, [event], played.given, None).take(recorded) is stays
     reopened = [events.RankingReopened(ranking_id=LEAGUE)]
     assert Rescoring(played.board, reopened, played.given, None).take(recorded)
+
+
+PEOPLE: Final = range(1, 6)
+some_people: Final = st.lists(st.sampled_from(PEOPLE), min_size=1, max_size=4, unique=True).map(tuple)
+scorings: Final = st.builds(
+    Scoring,
+    order=st.just("low"),
+    entries=st.none() | st.just(3),
+    awards=st.lists(
+        st.builds(
+            Award,
+            unity_id=st.just(POINTS),
+            value=st.sampled_from(["place", "performance"]),
+            statuses=st.dictionaries(st.sampled_from(["dns", "Absent"]), st.sampled_from([0, 9, "entries+1"])),
+            among=st.sampled_from(["participants", "enrolled"]),
+        ),
+        min_size=1,
+        max_size=2,
+    ).map(tuple),
+)
+
+
+@unhurried
+@given(st.lists(scorings, min_size=1, max_size=2).map(tuple), some_people, st.data())
+def test_a_result_that_a_new_list_does_not_concern_gives_what_it_gave(
+    declared: tuple[Scoring, ...], listed: tuple[int, ...], data: st.DataObject
+) -> None:
+    """And `rescored` gives and takes back what it does if every result is looked at."""
+    played = Played()
+    played.take(
+        *(events.CompetitorRegistered(competitor_id=one, name=f"{one}") for one in PEOPLE if one not in (ANNA, BEN)),
+        events.RankingModified(ranking_id=LEAGUE, participants=listed, main_unity_name="points"),
+        events.ScoringDeclared(ranking_id=LEAGUE, scorings=declared),
+    )
+    for race in range(100, 104):
+        who = data.draw(some_people)
+        performed = {one: data.draw(st.sampled_from(["9", "10", "11", "DNS"])) for one in who}
+        result = performed if len(who) > 2 else "|".join(performed.values())
+        command = commands.AddCompetition(competition_id=race, group_id=1, participants=who, result=result)
+        played.take(*decide(played.board, command))
+    removed = data.draw(st.lists(st.sampled_from(listed), unique=True)) if len(listed) > 1 else []
+    added = data.draw(st.lists(st.sampled_from([one for one in PEOPLE if one not in removed]), unique=True))
+    event: OfRanking = events.ParticipantsChanged(ranking_id=LEAGUE, added=tuple(added), removed=tuple(removed))
+    if data.draw(st.booleans()):
+        now = tuple(dict.fromkeys((*(one for one in listed if one not in removed), *added))) or listed
+        event = events.RankingModified(ranking_id=LEAGUE, participants=now, main_unity_name="points")
+    its = concerned(played.board, event)
+    for competition in played.board.competitions.values():
+        if its is not None and its.isdisjoint(competition.participants):
+            before = scored_lines(played.board.rankings[LEAGUE], competition)
+            assert scored_lines(rescoring._changed(played.board, event), competition) == before
+    decided = finished(rescored(played.board, [event], played.given, {}, None))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(rescoring, "concerned", lambda *_: None)
+        assert finished(rescored(played.board, [event], played.given, {}, None)) == decided
+
+
+def test_a_late_entry_concerns_no_result_without_a_part_of_it(calls: Calls) -> None:
+    """Unless the number of entries or the absent count."""
+    played = Played()
+    played.add("2:1")
+    late = commands.ChangeParticipants(ranking_id=LEAGUE, added=(3,))
+    played.take(events.CompetitorRegistered(competitor_id=3, name="Cem"))
+    (event,) = decide(played.board, late)
+    counted = calls(rescoring, "scored_lines")
+    assert finished(rescored(played.board, [event], played.given, {}, None)) == ()
+    assert counted == []
+    absent = Award(unity_id=POINTS, value="outcome", table=OUTCOMES, statuses={"absent": 0})
+    played.take(
+        events.ScoringDeclared(ranking_id=LEAGUE, scorings=(Scoring(awards=(absent, *SCORINGS[0].awards[1:])),))
+    )
+    (scored,) = finished(rescored(played.board, [event], played.given, {}, None))
+    assert isinstance(scored, PointsScored)
+    assert scored.deltas == (Delta(3, POINTS, 0),)

@@ -13,14 +13,18 @@ from engine.domain.awards import Award, Scoring
 from engine.domain.events import (
     CompetitionAdded,
     CompetitionChanged,
+    CompetitorRegistered,
     Delta,
     Event,
+    ParticipantsChanged,
     PointsReversed,
     PointsScored,
     ScoringDeclared,
 )
-from engine.domain.terms import CompetitionId, Sequence
+from engine.domain.terms import CompetitionId, CompetitorId, Sequence
 from engine.log import registry
+from projections.verification import log_checks
+from tests.calls import Calls
 from tests.desks import Arena, open_arena, record
 from tests.projections.verified import named, verified
 
@@ -167,3 +171,32 @@ async def _recorded(database: Database) -> Match:
 async def _recorded_at(connection: asyncpg.Connection, match: Match, sequence: Sequence) -> object:
     query = "SELECT recorded_at FROM event WHERE tournament_id = $1 AND sequence = $2"
     return await connection.fetchval(query, match.arena.tournament_id, sequence)
+
+
+MATCHES: Final = 20
+
+
+async def test_a_late_entry_has_only_its_own_results_derived_again(database: Database, calls: Calls) -> None:
+    """Of those who come, and of those whose result gives points because they come, forged ones are found."""
+    match = await Match.of(database)
+    arena, later = match.arena, [CompetitionId(10**6 + n) for n in range(MATCHES)]
+    async with database.connection() as connection:
+        cem, dan = map(CompetitorId, await registry.next_ids(connection, 2))
+        came = [CompetitorRegistered(competitor_id=one, name=f"{one}") for one in (cem, dan)]
+        await record(connection, arena.tournament_id, *came, match.declared)
+        for one in later:
+            named_so = {"competition_id": one}
+            await record(
+                connection, arena.tournament_id, replace(match.added, **named_so), replace(match.scored, **named_so)
+            )
+        ann, guest = arena.competitors[0], CompetitionId(2 * 10**6)
+        played = replace(match.added, competition_id=guest, participants=(ann, dan))
+        gave = replace(match.scored, competition_id=guest, deltas=match.scored.deltas[:1])
+        await record(connection, arena.tournament_id, played, gave)
+        await record(connection, arena.tournament_id, ParticipantsChanged(ranking_id=arena.ranking_id, added=(cem,)))
+    derived = calls(log_checks, "scored_lines")
+    assert not named(await verified(database))
+    assert len(derived) == MATCHES + 1  # each when it was recorded
+    async with database.connection() as connection:
+        await record(connection, arena.tournament_id, ParticipantsChanged(ranking_id=arena.ranking_id, added=(dan,)))
+    assert {place for _, place in named(await verified(database))} == {"event.deltas"}
