@@ -111,12 +111,12 @@ def test_to_hold_few_copies_nothing_and_to_hold_many_copies_once() -> None:
 
 
 STORED: Final[dict[tuple[int, type[Struct]], str]] = {
-    (11, Competitor): "number name tags color parent_id created_at updated_at revised erased key",
-    (11, Competition): (
+    (12, Competitor): "number name tags color parent_id created_at updated_at revised erased key former",
+    (12, Competition): (
         "number group_id date location participants result winner_id voided_at created_at updated_at revised struck "
         "scale round round_name key"
     ),
-    (11, parts._Unity): "unity_id number name sort version decimals time counts lasts expires_on",
+    (12, parts._Unity): "unity_id number name sort version decimals time counts lasts expires_on absent",
 }
 """The fields of structs that snapshots store as arrays, when a version of the fold began."""
 
