@@ -42,9 +42,9 @@ from engine.domain.events import (
     ScoringDeclared,
 )
 from engine.domain.lines import NOT_RECORDED, LineName, Rule, rule_of
-from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, choose, counts_enrolled, wanted
+from engine.domain.scoring import NotRead, ScoredAmounts, ScoredCompetition, choose, counts_enrolled, wanted_in_steps
 from engine.domain.state import CompetitionState, ParticipantsState, RankingState, ResultLine, State, UnityState
-from engine.domain.steps import Steps
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import (
     FIRST_TIME,
     RESCORED_LINES_MAX,
@@ -222,11 +222,12 @@ def new_scores(state: State, added: Collection[CompetitionAdded], now: datetime 
     Raises Unacceptable beyond SCORED_LINES_MAX lines."""
     _refuse_long(state, [one.participants for one in added])
     scores = [
-        _Scores(rule.dating(one.competition_id, one.started_at), ranking, one.competition_id, one, None, now)
+        _Scores(rule.dating(one.competition_id, one.started_at), ranking, one.competition_id, lines, None, now)
         for ranking_id, ranking in state.rankings.items()
         if ranking.scorings and ranking.closed_at is None
         for rule in [rule_of(state, ranking_id)]
         for one in added
+        for lines in [finished(scored_lines(ranking, one))]
     ]
     _refuse_beyond(SCORED_LINES_MAX, scores)
     return [event for one in scores for event in one.events(None)]
@@ -330,20 +331,21 @@ class Rescoring:
     def _of_competitions(self, known: KnownResults) -> Steps[tuple[Event, ...]]:
         scores = list[_Scores]()
         for event in self._changed.values():
-            scores += self._of_competition(event)
+            scores += yield from self._of_competition(event)
             yield
         _refuse_beyond(SCORED_LINES_MAX, scores)
         totals = yield from _totals([one for one in scores if one.before is not None], known, self._now)
         return tuple([event for one in scores for event in one.events(None if one.before is None else totals)])
 
-    def _of_competition(self, event: CompetitionChanged) -> list["_Scores"]:
+    def _of_competition(self, event: CompetitionChanged) -> Steps[list["_Scores"]]:
         state, competition_id, scores, closed = self._state, event.competition_id, list[_Scores](), list[str]()
         competition = _corrected(state.competitions[competition_id], event)
         _refuse_long(state, [competition.participants])
         for ranking_id, ranking in state.rankings.items():
             before = self._given.of(ranking_id, competition_id)
             if ranking.scorings or before is not None:
-                its = _Scores(rule_of(state, ranking_id), ranking, competition_id, competition, before, self._now)
+                lines = yield from scored_lines(ranking, competition)
+                its = _Scores(rule_of(state, ranking_id), ranking, competition_id, lines, before, self._now)
                 if ranking.closed_at is None:
                     scores.append(its)
                 elif before is not None and before.lines and its.size:
@@ -362,7 +364,8 @@ class Rescoring:
             stale = yield from self.competitions()
         for competition_id in state.competitions if stale is None else [*stale]:
             before = self._given.of(event.ranking_id, competition_id)
-            its = _Scores(rule, ranking, competition_id, state.competitions[competition_id], before, self._now)
+            lines = yield from scored_lines(ranking, state.competitions[competition_id])
+            its = _Scores(rule, ranking, competition_id, lines, before, self._now)
             if its.size:
                 scores[competition_id] = its
             else:
@@ -410,14 +413,14 @@ class _Scores:
         rule: Rule,
         ranking: RankingState | ChangedRanking,
         competition_id: CompetitionId,
-        competition: ScoredCompetition,
+        lines: ScoredAmounts,
         before: GivenBy | None,
         now: datetime | None,
     ) -> None:
         self.rule, self.before = rule, before
         self._competition_id, self._now, self.of_results = competition_id, now, ranking.of_results
         self._events: tuple[Event, ...] | None = None
-        lines, self._given = scored_lines(ranking, competition), {} if before is None else before.lines
+        self._given = {} if before is None else before.lines
         self._new = {
             one: amount
             for one, amount in sorted(lines.items())
@@ -494,10 +497,10 @@ class _Scores:
         return self.rule.counts(sequence, place, self._since, self._competition_id, *line, self._now)
 
 
-def scored_lines(ranking: RankingState | ChangedRanking, competition: ScoredCompetition) -> ScoredAmounts:
+def scored_lines(ranking: RankingState | ChangedRanking, competition: ScoredCompetition) -> Steps[ScoredAmounts]:
     """What the result gives: nothing if no scoring is for it, or none can read it."""
     scoring = choose(ranking.scorings, competition)
     try:
-        return {} if scoring is None else wanted(scoring, competition, ranking)
+        return {} if scoring is None else (yield from wanted_in_steps(scoring, competition, ranking))
     except NotRead:
         return {}

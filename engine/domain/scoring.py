@@ -20,6 +20,7 @@ from engine.domain.awards import ABSENT, Award, AwardValue, Entries, ResultOutco
 from engine.domain.errors import Fault
 from engine.domain.notation import with_point
 from engine.domain.state import ParticipantsState, RankingState, UnityState
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import (
     AWARDS_MAX,
     DELTA_MAX,
@@ -119,6 +120,8 @@ _LEFT_OUT: Final = str.maketrans("", "", "()./")
 
 _KEY_SHOWN_MAX: Final = 80
 """Characters of a key that a fault repeats."""
+PARTICIPANTS_AT_ONCE: Final = 500
+"""Participants of whom one step reads a result, or counts points."""
 SHOWN_KEYS_MAX: Final = 20
 """Keys of a table that are named when a result is not among them."""
 _NUMBER: Final = r"(1/2|½|[0-9]{1,9}(?:[.,][0-9]{1,6}|½)?)"
@@ -148,19 +151,32 @@ def choose(scorings: Iterable[Scoring], competition: ScoredCompetition) -> Scori
 def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRanking) -> ScoredAmounts:
     """The points that the result gives in the ranking, to competitors who are or were in it. A 0 was given, too. None
     without a result. Raises NotRead."""
-    readings = read(scoring, competition)
+    return finished(wanted_in_steps(scoring, competition, ranking))
+
+
+def wanted_in_steps(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRanking) -> Steps[ScoredAmounts]:
+    """As `wanted`. The result may have thousands of participants."""
+    return (yield from amounts_of(scoring, (yield from read_in_steps(scoring, competition)), ranking))
+
+
+def amounts_of(
+    scoring: Scoring, readings: Mapping[CompetitorId, ReadResult], ranking: ScoredRanking
+) -> Steps[ScoredAmounts]:
+    """As `wanted`, of what the result says of each participant."""
     if not readings:
         return {}
     lines: ScoredAmounts = {}
     entries = scoring.entries or len(ranking.participants)
-    among = places(scoring, readings, ranking)
+    among = yield from places(scoring, readings, ranking)
     ours = {c: one for c, one in readings.items() if ranking.participants.row(c) is not None}
     for award in scoring.awards:
         unity = ranking.unities[award.unity_id]
         statuses = {_plain(status): _status_amount(award, given, entries) for status, given in award.statuses.items()}
-        given = [
-            (c, _amount(scoring, award, one, unity, among[award.among].get(c), statuses)) for c, one in ours.items()
-        ]
+        given = list[tuple[CompetitorId, int | None]]()
+        for c, one in ours.items():
+            given.append((c, _amount(scoring, award, one, unity, among[award.among].get(c), statuses)))
+            if len(given) % PARTICIPANTS_AT_ONCE == 0:
+                yield
         if (absent := statuses.get(ABSENT)) is not None and not award.outcomes:
             given += [(c, absent) for c in ranking.participants if c not in ours]
         most = DELTA_MAX if unity.counts is Counts.SUM else RESULT_MAX
@@ -173,7 +189,9 @@ def wanted(scoring: Scoring, competition: ScoredCompetition, ranking: ScoredRank
     return lines
 
 
-def why_nothing(scorings: Iterable[Scoring], competition: ScoredCompetition, ranking: ScoredRanking) -> str | None:
+def why_nothing(
+    scorings: Iterable[Scoring], competition: ScoredCompetition, ranking: ScoredRanking
+) -> Steps[str | None]:
     """Why the result gives nothing in the ranking, with the forms that count. None: it gives something, there is none,
     nobody in it was ever in the ranking, or no scoring is for it."""
     if competition.result is None and competition.winner_id is None:
@@ -184,7 +202,7 @@ def why_nothing(scorings: Iterable[Scoring], competition: ScoredCompetition, ran
     if scoring is None:
         return f"No scoring of the ranking is called {competition.scale!r}." if competition.scale else None
     try:
-        wanted(scoring, competition, ranking)
+        yield from wanted_in_steps(scoring, competition, ranking)
     except NotRead as error:
         return str(error)
     return None
@@ -230,12 +248,13 @@ def outcomes_by_amount(scorings: Iterable[Scoring], unity_id: UnityId) -> dict[i
 
 def places(
     scoring: Scoring, readings: Mapping[CompetitorId, ReadResult], ranking: ScoredRanking
-) -> dict[str, dict[CompetitorId, tuple[int, int]]]:
+) -> Steps[dict[str, dict[CompetitorId, tuple[int, int]]]]:
     """The place of each with a performance, and how many share it, by whose places awards count. Raises NotRead."""
-    found = {"participants": _places(scoring, readings)}
+    found = {"participants": (yield from _places(scoring, readings))}
     if any(award.among == "enrolled" for award in scoring.awards):
         enrolled = ranking.participants.lookup()
-        found["enrolled"] = _places(scoring, {c: one for c, one in readings.items() if c in enrolled}, ranked=True)
+        of_enrolled = {c: one for c, one in readings.items() if c in enrolled}
+        found["enrolled"] = yield from _places(scoring, of_enrolled, ranked=True)
     return found
 
 
@@ -327,6 +346,11 @@ def _shared_amount(award: Award, place: int, sharing: int) -> int | None:
 
 def read(scoring: Scoring, competition: ScoredCompetition) -> dict[CompetitorId, ReadResult]:
     """What the result says of each participant; nothing of a fixture. Raises NotRead."""
+    return finished(read_in_steps(scoring, competition))
+
+
+def read_in_steps(scoring: Scoring, competition: ScoredCompetition) -> Steps[dict[CompetitorId, ReadResult]]:
+    """As `read`. The result may have thousands of participants."""
     participants, result = competition.participants, competition.result
     winner = competition.winner_id if competition.winner_id in participants else None
     if not result and winner is None:
@@ -345,7 +369,7 @@ def read(scoring: Scoring, competition: ScoredCompetition) -> dict[CompetitorId,
             return readings
     if not _scores_performances(scoring):
         raise _not_read(scoring, "It has performances, which give no points.")
-    return _performed(scoring, performances, winner)
+    return (yield from _performed(scoring, performances, winner))
 
 
 def winner_by_score(
@@ -430,26 +454,29 @@ def _outcome(says: Says, winner: CompetitorId | None, competitor_id: CompetitorI
 
 def _performed(
     scoring: Scoring, performances: Mapping[CompetitorId, str], winner: CompetitorId | None
-) -> dict[CompetitorId, ReadResult]:
+) -> Steps[dict[CompetitorId, ReadResult]]:
     known = USUAL_STATUSES.union(*(map(_plain, award.statuses) for award in scoring.awards))
-    readings = {
-        c: ReadResult(status=plain) if (plain := _plain(text)) in known else ReadResult(performance=text)
-        for c, text in performances.items()
-    }
-    first = {c for c, (place, _) in _places(scoring, readings, ranked=True).items() if place == 1}
+    readings: dict[CompetitorId, ReadResult] = {}
+    for c, text in performances.items():
+        readings[c] = ReadResult(status=plain) if (plain := _plain(text)) in known else ReadResult(performance=text)
+        if len(readings) % PARTICIPANTS_AT_ONCE == 0:
+            yield
+    first = {c for c, (place, _) in (yield from _places(scoring, readings, ranked=True)).items() if place == 1}
     if winner is None and len(first) == 1:
         (winner,) = first
     if winner is None and not first:
         return readings
-    return {
-        c: structs.replace(reading, outcome="draw" if winner is None and c in first else _outcome("awarded", winner, c))
-        for c, reading in readings.items()
-    }
+    for number, (c, reading) in enumerate(readings.items(), start=1):
+        outcome = "draw" if winner is None and c in first else _outcome("awarded", winner, c)
+        readings[c] = structs.replace(reading, outcome=outcome)
+        if number % PARTICIPANTS_AT_ONCE == 0:
+            yield
+    return readings
 
 
 def _places(
     scoring: Scoring, readings: Mapping[CompetitorId, ReadResult], *, ranked: bool = False
-) -> dict[CompetitorId, tuple[int, int]]:
+) -> Steps[dict[CompetitorId, tuple[int, int]]]:
     """The place of each with a performance, and how many share it; none if no award needs them. `ranked`: places that
     were sent are counted again, because some of them are missing. Raises NotRead."""
     values = {award.value for award in scoring.awards}
@@ -463,6 +490,8 @@ def _places(
             if size is None:
                 raise _not_read(scoring, f"{reading.performance!r} is not a {_measure(scoring)}.")
             sizes[competitor_id] = -size if scoring.order == "high" else size
+            if len(sizes) % PARTICIPANTS_AT_ONCE == 0:
+                yield
     sharing = Counter(sizes.values())
     before = accumulate([sharing[size] for size in sorted(sharing)], initial=1)
     rank = dict(zip(sorted(sharing), before, strict=False))

@@ -321,7 +321,7 @@ class Explainer:
             overtakings=overtakings,
             overtakings_left_out=left_out,
             took_place=(event.since if isinstance(event, PointsAdded) else None) or recorded.recorded_at,
-            scored=self._scored_for(recorded, event),
+            scored=(yield from self._scored_for(recorded, event)),
             score=self._score(event.competition_id),
         )
 
@@ -345,7 +345,7 @@ class Explainer:
         yield from order.replace_all(old, lines)
         return old
 
-    def _scored_for(self, recorded: Recorded, event: Points) -> ScoredFor | UnsetType:
+    def _scored_for(self, recorded: Recorded, event: Points) -> Steps[ScoredFor | UnsetType]:
         """What a scoring gave her points for in the event, or in its correction."""
         if isinstance(event, PointsScored):
             lines: Iterable[tuple[CompetitorId, UnityId]] = [
@@ -358,7 +358,8 @@ class Explainer:
             return UNSET
         corrected = [] if before is None or before[0] != competition_id else [(before[1], recorded.recorded_at)]
         ranking, competition = self.board.rankings[self._ranking_id], self.board.competitions[competition_id]
-        return scored_for(ranking, self._unity_id, competition, self._her_id, corrected) or UNSET
+        found = yield from scored_for(ranking, self._unity_id, competition, self._her_id, corrected)
+        return found or UNSET
 
     def _result(self, event: Points) -> int | None:
         """The best or the last of her results in the event; None: it gave her none in the unity."""

@@ -12,6 +12,7 @@ from engine.domain.errors import LogUnreadable
 from engine.domain.events import Recorded
 from engine.domain.marks import result_of
 from engine.domain.notation import Notation
+from engine.domain.steps import Steps
 from engine.domain.terms import (
     CompetitionId,
     CompetitorId,
@@ -148,7 +149,8 @@ async def explanation_by_date(
     given = {step.competition_id for step in told if step.competition_id is not None and step.is_own}
     if then.board.rankings[ranking_id].scorings:
         results = await recorded_results(past, tournament_id, then.board, given, upto, only_corrected=True)
-        told = [_with_scored(then.board, ranking_id, unity_id, competitor_id, step, results) for step in told]
+        its = then.board, ranking_id, unity_id, competitor_id
+        told = await in_time_slices(_with_scored(*its, told, results))
     nothing = then.board.rankings[ranking_id].unities[unity_id].notation.shown(0)
     begin, end = _place(Sequence(0), None, Place(None, nothing)), _place(upto, then.recorded_at, place)
     return Explained(begin, end, told, None, left_out, None)
@@ -159,19 +161,22 @@ def _with_scored(
     ranking_id: RankingId,
     unity_id: UnityId,
     competitor_id: CompetitorId,
-    step: ExplanationStep,
+    steps: Iterable[ExplanationStep],
     results: Mapping[CompetitionId, Items[RecordedResult]],
-) -> ExplanationStep:
-    """The step with what a scoring gave its points for. `results`: those that corrected competitions had."""
-    if step.competition_id is None or not step.is_own or step.reversal is not None:
-        return step
-    had = results.get(step.competition_id, ())
-    corrected = [(one.result, then.recorded_at) for one, then in pairwise(had)]
-    competition = board.competitions[step.competition_id]
-    scored = scored_for(board.rankings[ranking_id], unity_id, competition, competitor_id, corrected)
-    if scored is None or scored.kind == "nothing":
-        return step
-    return msgspec.structs.replace(step, scored=scored)
+) -> Steps[list[ExplanationStep]]:
+    """The steps with what a scoring gave their points for. `results`: those that corrected competitions had."""
+    found = []
+    for step in steps:
+        scored = None
+        if step.competition_id is not None and step.is_own and step.reversal is None:
+            had = results.get(step.competition_id, ())
+            corrected = [(one.result, then.recorded_at) for one, then in pairwise(had)]
+            its = board.rankings[ranking_id], unity_id, board.competitions[step.competition_id], competitor_id
+            scored = yield from scored_for(*its, corrected)
+        is_told = scored is not None and scored.kind != "nothing"
+        found.append(msgspec.structs.replace(step, scored=scored) if is_told else step)
+        yield
+    return found
 
 
 def _steps_by_date(

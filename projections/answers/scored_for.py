@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from engine.domain.events import Result
 from engine.domain.rescoring import CorrectedCompetition
-from engine.domain.scoring import NotRead, ReadResult, ScoredCompetition, choose, places, read, wanted
+from engine.domain.scoring import NotRead, ReadResult, ScoredCompetition, amounts_of, choose, places, read_in_steps
+from engine.domain.steps import Steps
 from engine.domain.terms import CompetitorId, UnityId
 from projections.board.board import Ranking
 
@@ -46,7 +47,7 @@ def scored_for(
     competition: ScoredCompetition,
     her: CompetitorId,
     corrected: Iterable[Corrected] = (),
-) -> ScoredFor | None:
+) -> Steps[ScoredFor | None]:
     """What the competition gives her in the unity of the ranking; None: no scoring is for it."""
     scoring = choose(ranking.scorings, competition)
     if scoring is None:
@@ -54,8 +55,8 @@ def scored_for(
     readings: Mapping[CompetitorId, ReadResult] = {}
     amount, kind, place = None, "nothing", None
     try:
-        readings = read(scoring, competition)
-        amount = wanted(scoring, competition, ranking).get((her, unity_id))
+        readings = yield from read_in_steps(scoring, competition)
+        amount = (yield from amounts_of(scoring, readings, ranking)).get((her, unity_id))
     except NotRead:
         pass
     reading = readings.get(her)
@@ -69,18 +70,20 @@ def scored_for(
             if awards[0].value == "outcome" and outcome and (outcome == "bye" or len(competition.participants) == 2):
                 kind = outcome
             elif awards[0].value == "place" and reading.performance:
-                kind, place = "place", places(scoring, readings, ranking)[awards[0].among][her][0]
+                kind, place = "place", (yield from places(scoring, readings, ranking))[awards[0].among][her][0]
 
-    def text(result: Result | None) -> str | None:
+    def text(result: Result | None) -> Steps[str | None]:
         earlier = CorrectedCompetition(competition.group_id, competition.participants, result, None, competition.scale)
         try:
-            return _own(read(scoring, earlier).get(her)) or _raw(result, her, competition)
+            return _own((yield from read_in_steps(scoring, earlier)).get(her)) or _raw(result, her, competition)
         except NotRead:
             return _raw(result, her, competition)
 
     result = _own(reading) or _raw(competition.result, her, competition)
     others = [one for one in competition.participants if one != her]
-    told = [(text(one), at) for one, at in corrected]
+    told = []
+    for one, at in corrected:
+        told.append(((yield from text(one)), at))
     return ScoredFor(
         kind=kind,  # type: ignore[arg-type] # an outcome is one
         amount=amount or 0,

@@ -70,7 +70,8 @@ def unscored_of(board: Board, competitions: Mapping[CompetitionId, ScoredCompeti
     scored, found = {one: its for one, its in board.rankings.items() if its.scorings}, list[UnscoredResult]()
     for competition_id, competition in competitions.items() if scored else ():
         for ranking_id, its in scored.items():
-            if len(found) < UNSCORED_MAX and (why := why_nothing(its.scorings, competition, its)) is not None:
+            why = (yield from why_nothing(its.scorings, competition, its)) if len(found) < UNSCORED_MAX else None
+            if why is not None:
                 found.append(UnscoredResult(competition_id=competition_id, ranking_id=ranking_id, why=why))
         yield
     return found
@@ -80,9 +81,9 @@ def _unscored(board: Board, ranking_id: RankingId, given: GivenLines) -> Steps[l
     ranking, found = board.rankings[ranking_id], list[Unscored]()
     for competition_id, competition in board.competitions.items() if ranking.scorings else ():
         yield
-        why = why_nothing(ranking.scorings, competition, ranking)
+        why = yield from why_nothing(ranking.scorings, competition, ranking)
         if why is None and ranking.closed_at is not None:
-            amounts = scored_lines(ranking, competition)
+            amounts = yield from scored_lines(ranking, competition)
             if given_amounts(given.of(ranking_id, competition_id)) != amounts:
                 why = "The ranking was closed when it was recorded; reopening the ranking scores it."
         if why is not None:

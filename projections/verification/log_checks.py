@@ -368,7 +368,8 @@ def _unlike(
     given: GivenLines, ranking_id: RankingId, ranking: Ranking, competition_id: CompetitionId, competition: Competition
 ) -> str | None:
     """How what was given for a competition differs from what its result gives."""
-    found, expected = given_amounts(given.of(ranking_id, competition_id)), scored_lines(ranking, competition)
+    found = given_amounts(given.of(ranking_id, competition_id))
+    expected = finished(scored_lines(ranking, competition))
     if found == expected:
         return None
     differing = sorted(one for one in found.keys() | expected.keys() if found.get(one) != expected.get(one))

@@ -246,8 +246,8 @@ def test_a_result_that_a_new_list_does_not_concern_gives_what_it_gave(
     its = concerned(played.board, event)
     for competition in played.board.competitions.values():
         if its is not None and its.isdisjoint(competition.participants):
-            before = scored_lines(played.board.rankings[LEAGUE], competition)
-            assert scored_lines(rescoring._changed(played.board, event), competition) == before
+            before = finished(scored_lines(played.board.rankings[LEAGUE], competition))
+            assert finished(scored_lines(rescoring._changed(played.board, event), competition)) == before
     decided = finished(rescored(played.board, [event], played.given, {}, None))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(rescoring, "concerned", lambda *_: None)

@@ -1,29 +1,43 @@
 """Explanations add up, and name each overtaking that a recount finds."""
 
+from collections import Counter
 from datetime import UTC, datetime
+from typing import Final
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UnsetType
 
+from engine.database.pool import Database
+from engine.domain import scoring
+from engine.domain.awards import Award, Scoring
 from engine.domain.events import (
+    CompetitionAdded,
     CompetitorRegistered,
     Delta,
     ParticipantsChanged,
     Points,
     PointsAdded,
+    PointsScored,
     RankingCreated,
     Recorded,
+    ScoringDeclared,
     UnityChanged,
 )
 from engine.domain.steps import finished
-from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.answers.explainer import OVERTAKINGS_MAX, Cause, ClassifiedNeighbours, Explainer, Overtaking, Place
+from projections.answers.explaining import explanation_by_date
 from projections.board.board import Board, Ranking, Unity
+from projections.past.past import Past
+from tests.desks import record, turns_at_calls
 from tests.histories import board_of, logs, unhurried, with_sums
 from tests.positions import standings
 from tests.projections.boards import boards
 from tests.projections.classified import classification
+from tests.tournaments import open_new_tournament
 
 
 def place_of(board: Board, ranking_id: int, unity_id: int, competitor_id: int) -> Place:
@@ -159,3 +173,37 @@ def test_neighbours_are_those_of_the_classification_if_one_is_declared(
         hers = [n for n, line in enumerate(lines) if line.competitor_id == her]
         near = [lines[max(n - 1, 0) : n + 2] for n in hers]
         assert neighbours == ClassifiedNeighbours(ranking.criteria, near[0] if near else [])
+
+
+RUNNERS: Final = 1_100
+
+
+async def test_races_of_thousands_are_explained_in_chunks_of_their_participants(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By date, where all that she had is scored again to say what it was for."""
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    league, points = RankingId(30), UnityId(40)
+    runners = tuple([CompetitorId(100 + n) for n in range(RUNNERS)])
+    by_place = Award(unity_id=points, value="place", among="enrolled")
+    registered = [CompetitorRegistered(competitor_id=one, name=f"{one}") for one in runners]
+    async with database.connection() as connection:
+        created = RankingCreated(
+            ranking_id=league, name="League", participants=runners, main_unity_id=points, main_unity_name="points"
+        )
+        declared = ScoringDeclared(ranking_id=league, scorings=(Scoring(awards=(by_place,), order="low"),))
+        await record(connection, tournament_id, *registered, created, declared)
+        for race in (CompetitionId(1), CompetitionId(2)):
+            times = {one: f"{n + 10}.5" for n, one in enumerate(runners)}
+            added = CompetitionAdded(competition_id=race, group_id=1, participants=runners, result=times)
+            lines = tuple([Delta(one, points, n) for n, one in enumerate(runners, start=1)])
+            scored = PointsScored(ranking_id=league, competition_id=race, deltas=lines)
+            head = (await record(connection, tournament_id, added, scored)).last_sequence
+    assert head is not None
+    asked = tournament_id, league, points, runners[7]
+    on = datetime.max.replace(tzinfo=UTC)
+    async with turns_at_calls(monkeypatch, scoring, "_quantity") as turns:
+        told = await explanation_by_date(Past(database), *asked, on=on, upto=head, head=head)
+    assert [step.scored.place for step in told.steps if not isinstance(step.scored, UnsetType)] == [8, 8]
+    assert len(turns) >= 2 * RUNNERS
+    assert max(Counter(turns).values()) <= scoring.PARTICIPANTS_AT_ONCE
