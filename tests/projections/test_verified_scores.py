@@ -72,9 +72,11 @@ class Match(Struct, frozen=True):
             arena=arena,
             competition_id=match,
             declared=ScoringDeclared(ranking_id=arena.ranking_id, scorings=(Scoring(awards=(award,)),)),
-            added=CompetitionAdded(competition_id=match, group_id=1, participants=(ann, bob), result="2:1"),
+            added=CompetitionAdded(
+                competition_id=match, group_id=1, participants=(ann, bob), result="2:1", winner_id=ann
+            ),
             scored=PointsScored(ranking_id=arena.ranking_id, competition_id=match, deltas=lines),
-            changed=CompetitionChanged(competition_id=match, result="1:2", scored=True),
+            changed=CompetitionChanged(competition_id=match, result="1:2", winner_id=bob, scored=True),
         )
 
 
