@@ -491,7 +491,8 @@ def _unread(
         fields = line.fields()
         said = {name: fields[name] for name in ("group_id", "participants", "result", "winner_id")}
         for name, ranking in rankings.items():
-            why = why_nothing(ranking.scorings, CorrectedCompetition(**said, scale=""), ranking)
+            supposed = CorrectedCompetition(**said, scale="")
+            why = yield from why_nothing(ranking.scorings, supposed, ranking)
             sentences += [] if why is None else [f"line {line.number} gives no points in {name}: {why}"]
         yield
     return bounded(sentences, "give no points")

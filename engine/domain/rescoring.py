@@ -170,11 +170,11 @@ class ChangedRanking(Struct, frozen=True):
     of_results: Collection[UnityId]
 
 
-OfRanking = ScoringDeclared | ParticipantsChanged | RankingModified | RankingReopened
+RescoringEvent = ScoringDeclared | ParticipantsChanged | RankingModified | RankingReopened
 """The events after which all results of a ranking may give other points."""
 
 
-def _changed(state: State, event: OfRanking) -> ChangedRanking:
+def _changed(state: State, event: RescoringEvent) -> ChangedRanking:
     """The ranking of the event after it."""
     ranking = state.rankings[event.ranking_id]
     participants = ranking.participants
@@ -189,7 +189,7 @@ def _changed(state: State, event: OfRanking) -> ChangedRanking:
     return ChangedRanking(scorings, participants, ranking.unities, ranking.of_results)
 
 
-def concerned(state: State, event: OfRanking) -> frozenset[CompetitorId] | None:
+def concerned(state: State, event: RescoringEvent) -> frozenset[CompetitorId] | None:
     """The competitors whose results may give other points in the ranking after the event; None: all results may. The
     others give what they gave."""
     ranking = state.rankings[event.ranking_id]
@@ -279,7 +279,7 @@ class Rescoring:
 
     def __init__(self, state: State, decided: Items[Event], given: GivenLines, now: datetime | None) -> None:
         self._state, self._given, self._now = state, given, now
-        self._ranking = decided[0] if isinstance(decided[0], OfRanking) else None
+        self._ranking = decided[0] if isinstance(decided[0], RescoringEvent) else None
         self._concerned = None if self._ranking is None else concerned(state, self._ranking)
         self._only: set[CompetitionId] | None = None
         self._changed = {one.competition_id: one for one in decided if isinstance(one, CompetitionChanged)}
@@ -356,7 +356,7 @@ class Rescoring:
             )
         return scores
 
-    def _of_ranking(self, event: OfRanking, known: KnownResults) -> Steps[tuple[Event, ...]]:
+    def _of_ranking(self, event: RescoringEvent, known: KnownResults) -> Steps[tuple[Event, ...]]:
         state, ranking, scores = self._state, _changed(self._state, event), self._scores
         rule = rule_of(state, event.ranking_id).reopening()
         stale: Collection[CompetitionId] | None = self._only if self._stale is None else self._stale

@@ -40,7 +40,7 @@ from engine.domain.events import (
 from engine.domain.lines import LineName
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import impossible
-from engine.domain.rescoring import OfRanking, concerned, is_scored
+from engine.domain.rescoring import RescoringEvent, concerned, is_scored
 from engine.domain.terms import (
     OPERATOR,
     REVERSED_LINES_MAX,
@@ -172,7 +172,7 @@ class BlockFacts(Struct):
     topics: list[tuple[Sequence, tuple[int, ...]]] = field(default_factory=list)
     expirations: tuple[ExpiredInBlock, ...] = ()
     scores: dict[CompetitionId, "ScoresInBlock"] = field(default_factory=dict)
-    scored_again: dict[RankingId, "ScoredAgain"] = field(default_factory=dict)
+    scored_again: dict[RankingId, "RescoredRanking"] = field(default_factory=dict)
 
     @property
     def needs_log(self) -> bool:
@@ -187,16 +187,16 @@ class BlockFacts(Struct):
             its = self.scores.setdefault(competition_id, ScoresInBlock(isinstance(event, CompetitionAdded), sequence))
             its.events.append(Recorded(sequence, digest.moment(recorded_us), OPERATOR, None, event))
 
-    def note_scored_again(self, board: Board, sequence: Sequence, event: OfRanking) -> None:
+    def note_scored_again(self, board: Board, sequence: Sequence, event: RescoringEvent) -> None:
         """Notes an event after which results may give other points in its ranking. `board`: before it."""
         if isinstance(event, ScoringDeclared) or board.rankings[event.ranking_id].scorings:
             its, before = concerned(board, event), self.scored_again.get(event.ranking_id)
             if before is not None:
                 its = None if its is None or before.concerned is None else its | before.concerned
-            self.scored_again[event.ranking_id] = ScoredAgain(sequence, its)
+            self.scored_again[event.ranking_id] = RescoredRanking(sequence, its)
 
 
-class ScoredAgain(Struct, frozen=True):
+class RescoredRanking(Struct, frozen=True):
     """A change after which results may give other points. `concerned`: of these competitors; None: of all."""
 
     sequence: Sequence
@@ -380,7 +380,7 @@ class FoldChecks:
                 facts.changes[sequence] = event, board.competitions[event.competition_id].date
             elif isinstance(event, RankingReopened):
                 facts.changes[sequence] = event, board.rankings[event.ranking_id].closed_at
-            if isinstance(event, OfRanking):
+            if isinstance(event, RescoringEvent):
                 facts.note_scored_again(board, sequence, event)
             fold(board, self._revisions, Recorded(sequence, digest.moment(recorded_us), _NOBODY, None, event))
         if event.structural:

@@ -49,7 +49,7 @@ from projections.verification.fold_checks import (
     DueReversals,
     ExpiredInBlock,
     FoldChecks,
-    ScoredAgain,
+    RescoredRanking,
     ScoresInBlock,
     with_totals,
 )
@@ -195,7 +195,7 @@ class LogChecks:
             ):
                 yield Finding(scores.first, "event.deltas", wrong)
 
-    async def _scored_again(self, ranking_id: RankingId, again: ScoredAgain) -> AsyncIterator[Finding]:
+    async def _scored_again(self, ranking_id: RankingId, again: RescoredRanking) -> AsyncIterator[Finding]:
         """As `_scored`, for the competitions that such a change in the ranking concerns."""
         board, given, of = self._folding.board, GivenLines(), self._tournament_id
         only = None if again.concerned is None else finished(competitions_of(board, again.concerned))

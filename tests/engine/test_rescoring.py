@@ -13,7 +13,7 @@ from engine.domain.awards import Award, Scoring
 from engine.domain.errors import Conflict, Refusal, Unacceptable
 from engine.domain.events import CompetitionAdded, Delta, Event, PointsReversed, PointsScored, Recorded
 from engine.domain.judging import decide
-from engine.domain.rescoring import GivenLines, OfRanking, Rescoring, concerned, rescored, scored_lines
+from engine.domain.rescoring import GivenLines, Rescoring, RescoringEvent, concerned, rescored, scored_lines
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, Sequence
 from projections.board.board import Board, Revisions, fold
@@ -239,7 +239,7 @@ def test_a_result_that_a_new_list_does_not_concern_gives_what_it_gave(
         played.take(*decide(played.board, command))
     removed = data.draw(st.lists(st.sampled_from(listed), unique=True)) if len(listed) > 1 else []
     added = data.draw(st.lists(st.sampled_from([one for one in PEOPLE if one not in removed]), unique=True))
-    event: OfRanking = events.ParticipantsChanged(ranking_id=LEAGUE, added=tuple(added), removed=tuple(removed))
+    event: RescoringEvent = events.ParticipantsChanged(ranking_id=LEAGUE, added=tuple(added), removed=tuple(removed))
     if data.draw(st.booleans()):
         now = tuple(dict.fromkeys((*(one for one in listed if one not in removed), *added))) or listed
         event = events.RankingModified(ranking_id=LEAGUE, participants=now, main_unity_name="points")

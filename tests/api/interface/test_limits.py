@@ -10,6 +10,7 @@ from tests.bounds import Bounds, declared, named_by
 
 INTERNAL: Final[dict[str, str]] = {
     "size of a chunk of work, so that others are not held up: it changes when, not what": """
+        engine.domain.scoring: PARTICIPANTS_AT_ONCE
         engine.log.appender: BATCH_BLOCKS_MAX BATCH_MIN LANES_MAX UNSEEN_BYTES_MAX
         engine.log.import_runs: REQUESTS_AT_ONCE_MAX
         engine.log.reading: CHUNK_BYTES_MAX CHUNK_EVENTS_MAX COMPETITIONS_AT_ONCE_MAX EVENTS_OF_COMPETITION_AT_ONCE_MAX
