@@ -55,7 +55,7 @@ TOUCH_MANY: Final = {
     "api/interface/fields.py": "read",
     "engine/domain/counting.py": "totals_after totals_of_named",
     "engine/domain/expirations.py": "_lines_of decided lines",
-    "engine/domain/rescoring.py": "_of_competitions _of_ranking competitions_of",
+    "engine/domain/rescoring.py": "_of_competitions _of_ranking competitions_with",
     "engine/domain/scoring.py": "_performed _places amounts_of",
     "engine/domain/steps.py": "collected in_order",
     "projections/answers/explainer.py": "_fold_points _after_points _overtakings",

@@ -202,7 +202,7 @@ def concerned(state: State, event: RescoringEvent) -> frozenset[CompetitorId] | 
     return None if changed and any(map(counts_enrolled, ranking.scorings)) else changed
 
 
-def competitions_of(state: State, competitors: frozenset[CompetitorId]) -> Steps[list[CompetitionId]]:
+def competitions_with(state: State, competitors: frozenset[CompetitorId]) -> Steps[list[CompetitionId]]:
     """The competitions in which one of these takes part."""
     found = []
     for competition_id, competition in state.competitions.items() if competitors else ():
@@ -291,7 +291,7 @@ class Rescoring:
         """Those of the ranking whose results may give other points; None: all."""
         if self._concerned is None:
             return None
-        self._only = set((yield from competitions_of(self._state, self._concerned)))
+        self._only = set((yield from competitions_with(self._state, self._concerned)))
         return [*self._only]
 
     def take(self, recorded: Recorded) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.steps import Steps
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.around import Around
@@ -71,7 +71,7 @@ def _results(
             met.setdefault((one.participants[0], one.participants[1]), []).append(one)
 
     def read_for(her: CompetitorId, one: Competition) -> str:
-        told = scored_for(ranking, unity_id, one, her)
+        told = finished(scored_for(ranking, unity_id, one, her))
         sent = one.result if isinstance(one.result, str) and her == one.participants[0] else None
         return (told and told.result) or sent or ""
 

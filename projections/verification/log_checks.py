@@ -34,7 +34,7 @@ from engine.domain.events import (
 from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
 from engine.domain.lines import part_of, rule_of
 from engine.domain.marks import mark_after
-from engine.domain.rescoring import GivenLines, competitions_of, given_amounts, scored_lines
+from engine.domain.rescoring import GivenLines, competitions_with, given_amounts, scored_lines
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import digest, reading
@@ -198,7 +198,7 @@ class LogChecks:
     async def _scored_again(self, ranking_id: RankingId, again: RescoredRanking) -> AsyncIterator[Finding]:
         """As `_scored`, for the competitions that such a change in the ranking concerns."""
         board, given, of = self._folding.board, GivenLines(), self._tournament_id
-        only = None if again.concerned is None else finished(competitions_of(board, again.concerned))
+        only = None if again.concerned is None else finished(competitions_with(board, again.concerned))
         async for events in reading.all_scored(self._connected, of, self._blocks.sequence, only):
             for recorded in events:
                 given.take(recorded)
