@@ -12,7 +12,7 @@ from api.http.reply import Reply, header
 from api.http.router import IncomingRequest
 from api.imports.importer import BrokenOff
 from api.interface.declarations import RecallContext
-from api.interface.fields import FROM_0, ID, Field, Fields, read_query
+from api.interface.fields import FROM_0, FROM_1, ID, Field, Fields, read_query
 from api.interface.handlers import Handlers
 from api.interface.sports import sport_of
 from api.web.console.frame import CONSOLE_HEADERS, Venue, Viewer, tournament_address
@@ -34,6 +34,7 @@ from engine.domain.errors import (
 )
 
 OFFSET_FIELD: Final = Field("offset", FROM_0, "the number to skip")
+DONE_FIELD: Final = Field("done", FROM_1, "the event that the page before has recorded")
 UNITY_FIELD: Final = Field("unity", ID, "which unity; absent: the table", argument="unity_id")
 _NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
 """Refusals that no other filling of a form would avoid."""

@@ -21,6 +21,7 @@ from api.interface.kinds import KindName, create_ranking, kinds
 from api.interface.names import Names
 from api.web.console import lists_pages
 from api.web.console.answering import (
+    DONE_FIELD,
     OFFSET_FIELD,
     UNITY_FIELD,
     Console,
@@ -34,7 +35,8 @@ from api.web.console.answering import (
 from api.web.console.beginnings import LIKE_FIELD, LIKE_FIELDS, RECORD
 from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
 from api.web.console.changes import ADD_POINTS, CREATE_LIKE, Change
-from api.web.console.frame import Viewer
+from api.web.console.first_steps import STEP_KIND, page_after
+from api.web.console.frame import Viewer, done_message
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.lists_pages import removal_page
@@ -66,7 +68,7 @@ class ChangeHandlers:
 
     async def form(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, change.scope)
-        read_query(incoming.request.query, ())
+        read_query(incoming.request.query, (DONE_FIELD,))
         return await self._form_page(change, incoming, viewer, None)
 
     async def _form_page(
@@ -108,6 +110,7 @@ class ChangeHandlers:
                 address=address,
                 back=back,
                 previewed=previewed,
+                said=done_message(dict(incoming.request.query)),
             )
 
     async def change(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> Reply:
@@ -131,7 +134,13 @@ class ChangeHandlers:
                 partial(self._form_page, change), incoming, viewer, error, key=key, form=form, if_match=if_match
             )
         then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
+        if change.step is not None:
+            then = await self._page_after(incoming, viewer, change.step)
         return see_other(address_of(incoming, then, {"done": str(receipt.last_sequence)}))
+
+    async def _page_after(self, incoming: IncomingRequest, viewer: Viewer, step: int) -> str:
+        async with self._console.handlers.visited(incoming, viewer.token) as context:
+            return page_after(context, viewer, step, "")
 
     async def _read(self, change: Change, form: Form, context: RecallContext, ids: PathIds) -> Form:
         """The form as the operation takes it. Raises Unacceptable."""
@@ -171,7 +180,7 @@ class ChangeHandlers:
             return await refused_reply(
                 partial(self._form_page, CREATE_LIKE), incoming, viewer, error, key=key, form=form
             )
-        return see_other(address_of(incoming, "", {"done": str(last)}))
+        return see_other(address_of(incoming, await self._page_after(incoming, viewer, STEP_KIND), {"done": str(last)}))
 
     async def removal_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, Scope.ADMIN)

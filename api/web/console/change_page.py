@@ -43,9 +43,10 @@ def change_page(
     address: str,
     back: str,
     previewed: Html | None,
+    said: Html | None,
 ) -> bytes:
     """The page. `competitors`: those whose ids are shown. `address`: where the form is sent. `back`: the page that led
-    here. `previewed`: the effects of the change."""
+    here. `previewed`: the effects of the change. `said`: of the page before."""
     fields, sport = change.fields(beginning), venue.sport
     looks = change.looks_at_form and not beginning.at_once and previewed is None
     chosen = "participants" if beginning.fields is None or fields else "competitors"
@@ -53,6 +54,7 @@ def change_page(
     return console_page(
         viewer,
         sport(change.title),
+        said,
         element("p", beginning.about, class_="subject") if beginning.about else None,
         None if change.warning is None else element("p", sport(change.warning), class_="warning"),
         beginning.shown,

@@ -29,6 +29,7 @@ from api.web.console.classification_page import (
     closed_up,
     declaration,
 )
+from api.web.console.first_steps import STEP_NAMES
 from api.web.console.frame import Venue, Viewer
 from api.web.console.inputs import LOGO_FIELD, Beginning, Filling
 from projections.answers.view import View
@@ -54,7 +55,8 @@ class Change(Struct, frozen=True, kw_only=True):
     without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `final`: they cannot be taken
     back. `preview`: shows the effects; `looks_at_form`: only once the form is filled in. `mentions`: shows the texts
     that contain the competitor's name. `tidy`: the form that was sent, as its page shows it again; `read` converts that
-    to the form that the operation takes. `page`: shows it, instead of the page that all forms have."""
+    to the form that the operation takes. `step`: of the first steps of a
+    tournament, after which the next one follows. `page`: shows it, instead of the page that all forms have."""
 
     path: str
     operation: Write
@@ -71,6 +73,7 @@ class Change(Struct, frozen=True, kw_only=True):
     looks_at_form: bool = False
     mentions: bool = False
     with_competitors: bool = False
+    step: int | None = None
     tidy: Callable[[Form], dict[str, str]] = dict
     read: TakenForm = _as_sent
     page: Page | None = None
@@ -121,6 +124,7 @@ CONSOLE_CHANGES: Final = (
         button="Add",
         back="",
         begin=beginnings.names,
+        step=STEP_NAMES,
         read=taken_forms.named,
     ),
     Change(

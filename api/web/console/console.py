@@ -33,6 +33,7 @@ from api.interface.fields import FROM_0, FROM_1, SHORT, Field, Fields, FormReade
 from api.web.console import reading_handlers as reads
 from api.web.console.access_handlers import AccessHandlers
 from api.web.console.answering import (
+    DONE_FIELD,
     OFFSET_FIELD,
     UNITY_FIELD,
     Console,
@@ -81,7 +82,6 @@ _TITLES: Final = {
 _SESSION_SECONDS: Final = SESSION_HOURS * 3600
 
 _ZONE: Final = FormReader((ZONE_FIELD,))
-_DONE: Final = Field("done", FROM_1, "the event that the page before has recorded")
 _ADDED: Final = Field("added", FROM_1, "1: that event has added points")
 _AFTER_EVENT: Final = Field("after", FROM_0, "only events after this one")
 
@@ -134,16 +134,16 @@ class ConsoleHandlers:
         form(f"{ranking}/fixtures", fixtures.form, fixtures.show)
         form(f"{_TOURNAMENT}{BELOW}", bring.form, bring.take)
         form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", undo.ask, undo.undo)
-        of_tournament("", reads.overview, _DONE)
-        of_tournament("/imports", reads.imports, _DONE)
+        of_tournament("", reads.overview, DONE_FIELD)
+        of_tournament("/imports", reads.imports, DONE_FIELD)
         of_tournament("/log", reads.log)
         of_tournament("/webhooks", reads.webhooks, scope=Scope.ADMIN)
-        of_tournament("/publication", reads.publication, _DONE, scope=Scope.ADMIN)
-        of_tournament("/competitors", reads.competitors, _DONE, OFFSET_FIELD)
+        of_tournament("/publication", reads.publication, DONE_FIELD, scope=Scope.ADMIN)
+        of_tournament("/competitors", reads.competitors, DONE_FIELD, OFFSET_FIELD)
         of_tournament("/competitors/{competitor_id}/export", reads.export, _AFTER_EVENT, scope=Scope.ADMIN)
-        of_tournament("/competitions", reads.competitions, _DONE, OFFSET_FIELD, reads.VOIDED_FIELD)
-        of_tournament("/rankings/{ranking_id}", reads.ranking, _DONE, _ADDED, OFFSET_FIELD, UNITY_FIELD)
-        of_tournament("/rankings/{ranking_id}/history", reads.history, _TO_EVENT, _DONE)
+        of_tournament("/competitions", reads.competitions, DONE_FIELD, OFFSET_FIELD, reads.VOIDED_FIELD)
+        of_tournament("/rankings/{ranking_id}", reads.ranking, DONE_FIELD, _ADDED, OFFSET_FIELD, UNITY_FIELD)
+        of_tournament("/rankings/{ranking_id}/history", reads.history, _TO_EVENT, DONE_FIELD)
         of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", reads.explanation, UNITY_FIELD, _TO_EVENT)
         for of_ranking in RANKING_PAGES:
             path = f"/rankings/{{ranking_id}}{of_ranking.below}"

@@ -12,7 +12,7 @@ from api.imports.fixtures import FixturePlan, Fixtures
 from api.interface.access import refuse_beyond_scope
 from api.interface.names import Names
 from api.web.console.answering import Console, refused_reply, venue_of
-from api.web.console.frame import Venue, Viewer, console_page
+from api.web.console.frame import Venue, Viewer, console_page, done_message
 from api.web.console.import_handlers import CompetitionImports
 from api.web.console.import_page import CSV
 from api.web.console.inputs import KEY, Filling, complaint, form, new_key
@@ -42,6 +42,7 @@ class FixtureHandlers:
             return console_page(
                 viewer,
                 f"Fixtures of {ranking.name}",
+                done_message(dict(incoming.request.query)),
                 element("p", venue.sport("Each of its {teams} meets each other, at home and away in turn.")),
                 complaint(filling, _FIELDS),
                 form(filling, venue.address(f"{below}/fixtures"), "Show them first", *_inputs(venue, filling)),

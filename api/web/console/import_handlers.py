@@ -26,6 +26,7 @@ from api.web.console.competition_import_pages import (
     competitions_offer,
     dates_of,
 )
+from api.web.console.first_steps import STEP_MATCHES, STEP_NAMES, first_steps, page_after
 from api.web.console.frame import Venue, Viewer, tournament_address
 from api.web.console.import_page import (
     BACK,
@@ -51,10 +52,12 @@ _Line = TypeVar("_Line", bound=FileLine)
 
 class ImportHandlers(ABC, Generic[_Line]):
     """Shows the effects of a text, then imports it. Lines that are sent again count as imported already. `path`: of the
-    page, below the tournament; `then`: of the page that follows."""
+    page, below the tournament; `then`: of the page that follows, unless it is the first time in a new tournament, of
+    which this is the `step`."""
 
     path: ClassVar[str]
     then: ClassVar[str]
+    step: ClassVar[int]
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -114,16 +117,19 @@ class ImportHandlers(ABC, Generic[_Line]):
                         left_out=kind.left_out,
                     )
                 self._console.desk.refuse_late(view.live.tournament_id)
+                is_first = not first_steps(view, viewer)[self.step].is_done
                 await importer.submit(viewer.token.token_id, to_nobody)
                 done = view.live.head.sequence
+                then = page_after(view, viewer, self.step, self.then) if is_first else self.then
         except TallybookError as error:
             return await refused_reply(self._page, incoming, viewer, error, key=key, form=form)
-        return see_other(address_of(incoming, self.then, {"done": str(done)}))
+        return see_other(address_of(incoming, then, {"done": str(done)}))
 
 
 class CompetitorImports(ImportHandlers[CompetitorLine]):
     path = "/competitors/import"
     then = "/competitors"
+    step = STEP_NAMES
 
     def _offer(self, view: View, venue: Venue, incoming: IncomingRequest, filling: Filling) -> Offer:
         return competitors_offer(venue, filling)
@@ -138,6 +144,7 @@ class CompetitorImports(ImportHandlers[CompetitorLine]):
 class CompetitionImports(ImportHandlers[CompetitionLine]):
     path = "/rankings/{ranking_id}/import"
     then = "/imports"
+    step = STEP_MATCHES
 
     def _offer(self, view: View, venue: Venue, incoming: IncomingRequest, filling: Filling) -> Offer:
         ranking_id = _ranking_id(incoming)

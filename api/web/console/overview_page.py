@@ -1,5 +1,6 @@
 """The page of one tournament: its head, its public view, its rankings, and the actions that are possible."""
 
+from collections.abc import Sequence as Items
 from typing import Final
 
 from msgspec import Struct
@@ -8,6 +9,7 @@ from api.access.auth import Scope
 from api.desk.quotas import Share
 from api.interface.direction import isolated
 from api.web.console.field_words import COUNTS_TEXTS
+from api.web.console.first_steps import Step
 from api.web.console.frame import (
     Venue,
     Viewer,
@@ -22,7 +24,6 @@ from api.web.console.frame import (
 from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text
-from engine.domain.scoring import scores_duels
 from engine.domain.terms import Counts
 from projections.answers.rankings import ListedRanking, ListedUnity
 from projections.answers.tournament import TournamentState
@@ -37,14 +38,15 @@ _RESULTS: Final = "/matchday"
 
 class Overview(Struct, frozen=True, kw_only=True):
     """`rankings`: the first RANKINGS_SHOWN. `checkpoint`: how far the tables are; None: there are none yet. `verified`:
-    the result of the last verification; None: there was none. `quota`: empty if there is none. `open`: the number of
-    matches that are over and have no result, as far as it was counted."""
+    the result of the last verification; None: there was none. `quota`: empty if there is none. `steps`: the first ones
+    of a tournament. `open`: the number of matches that are over and have no result, as far as it was counted."""
 
     state: TournamentState
     rankings: list[ListedRanking]
     checkpoint: Checkpoint | None
     verified: LastVerified | None
     quota: list[Share]
+    steps: Items[Step]
     open: int
 
 
@@ -64,7 +66,7 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
         viewer,
         venue.name,
         done_message(query),
-        live("next", _next(viewer, venue, overview)) if viewer.may(Scope.WRITE) else None,
+        live("next", _next(venue, overview)) if viewer.may(Scope.WRITE) else None,
         live("public", _public(venue, overview.state)),
         live("rankings", _rankings(venue, overview)),
         ways(*links),
@@ -74,26 +76,9 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
     )
 
 
-class _Step(Struct, frozen=True):
-    """A step of a first tournament. `below`: the page for it; `about` says what it is for."""
-
-    text: str
-    about: str
-    below: str
-    is_done: bool
-
-
-def _next(viewer: Viewer, venue: Venue, overview: Overview) -> Html | None:
+def _next(venue: Venue, overview: Overview) -> Html | None:
     """The steps until a tournament is under way; then what waits for somebody. None: nothing does."""
-    state = overview.state
-    steps = [
-        _Step("Add {teams}", "Paste their names, one a line.", "/competitors/names", state.competitors > 0),
-        _Step("Say what is played", "The sport says what a result gives.", "/rankings/like", state.rankings > 0),
-        _Step("Plan the {matches}", "Who plays whom, and when.", _planned_on(overview), state.competitions > 0),
-    ]
-    if viewer.may(Scope.ADMIN):
-        publish = "Everybody with the address sees the table."
-        steps.append(_Step("Publish it", publish, "/publication/publish", state.publication.published))
+    steps = overview.steps
     if all(step.is_done for step in steps):
         return _waiting(venue, overview)
     following = next(step for step in steps if not step.is_done)
@@ -108,12 +93,6 @@ def _next(viewer: Viewer, venue: Venue, overview: Overview) -> Html | None:
         for step in steps
     ]
     return element("section", element("h2", "What to do next"), element("ol", *items, class_="steps"))
-
-
-def _planned_on(overview: Overview) -> str:
-    """The page on which competitions are planned: all of a league at once, else one at a time."""
-    league = next((one for one in overview.rankings if any(map(scores_duels, one.scorings))), None)
-    return "/competitions/new" if league is None else f"/rankings/{league.id}/fixtures"
 
 
 def _waiting(venue: Venue, overview: Overview) -> Html | None:

@@ -10,6 +10,7 @@ from api.interface.fields import FROM_1, Field
 from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
 from api.web.console import competition_import_pages, lists_pages
 from api.web.console.answering import PageAsked
+from api.web.console.first_steps import first_steps
 from api.web.console.frame import CONSOLE_HEADERS, Venue, Viewer, tournament_address
 from api.web.console.history_page import HISTORY_EVENTS, HISTORY_LINES, history_page
 from api.web.console.lists_pages import competitions_page, competitors_page
@@ -45,14 +46,14 @@ VOIDED_FIELD: Final = Field(lists_pages.VOIDED, FROM_1, "1: those that do not co
 
 
 async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
-    return overview_page(viewer, venue, await _overview(context), asked.query)
+    return overview_page(viewer, venue, await _overview(context, viewer), asked.query)
 
 
 async def log(context: RecallContext, viewer: Viewer, venue: Venue, _asked: PageAsked) -> bytes:
-    return log_page(viewer, venue, await _overview(context))
+    return log_page(viewer, venue, await _overview(context, viewer))
 
 
-async def _overview(context: RecallContext) -> Overview:
+async def _overview(context: RecallContext, viewer: Viewer) -> Overview:
     tournament_id = context.live.tournament_id
     async with context.past.database.connection() as connection:
         checkpoint = await tables.checkpoint(connection, tournament_id)
@@ -63,6 +64,7 @@ async def _overview(context: RecallContext) -> Overview:
         checkpoint=checkpoint,
         verified=verified,
         quota=await shares_of(context.past.database, context.live),
+        steps=first_steps(context, viewer),
         open=await _open(context),
     )
 

@@ -92,13 +92,14 @@ async def test_a_first_tournament_is_guided_from_names_to_publication(visitor: V
     assert await next_step() == "/competitors/names"
     names = "Lions\n\n Bears \nWolves"
     answer = await visitor.fill(home + "/competitors/names", {"names": names})
-    assert answer.headers["Location"].partition("?")[0] == home
+    assert answer.headers["Location"].partition("?")[0] == home + "/rankings/like"
+    assert "Saved." in words(await visitor.page(answer.headers["Location"]))
     again = await visitor.fill(home + "/competitors/names", {"names": "Foxes\nbears"})
     assert "bears: there already" in words(again.body.decode())
     assert form_of(again.body.decode())[0]["names"].strip() == "Foxes\nbears"
     assert await next_step() == "/rankings/like"
     answer = await visitor.fill(home + "/rankings/like", {"name": "League", "like": "football"})
-    assert answer.headers["Location"].partition("?")[0] == home
+    assert answer.headers["Location"].partition("?")[0] == home + await next_step()
     assert re.fullmatch(r"/rankings/[0-9]+/fixtures", await next_step())
     match = home + "/competitions/new"
     form, _ = form_of(await visitor.page(match))
