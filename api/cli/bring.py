@@ -19,6 +19,7 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.imports.bringing import Bringing, BringingPlan, told
 from api.imports.dates import DateOrder
+from api.imports.importer import Imported
 from api.imports.readers.recognising import read_file
 from api.imports.writing import WrittenForm, written
 from api.interface.direction import isolated
@@ -73,19 +74,24 @@ async def bring(
         if json:
             printing.json(offer)
         return
-    with interruptible("brought anything") as listen:
-        async with desk_at(where, creates=slug is None) as desk:
-            slug = slug or (await open_tournament(desk, as_ or brought.name)).slug
-            async with tournament_at(desk, slug) as view:
-                stop = listen()
-                with progress("bringing") as advance:
-                    imported = await bringing.bring(desk, view.live, actor=OPERATOR, stop=stop, progress=advance)
+    slug, imported = await _bring(bringing, slug, as_ or brought.name, where)
     if json:
         printing.json({"slug": slug, "import": imported.name, **asdict(offer)})
         return
     printing.line(slug)
     if imported.name is not None:
         printing.say(f"to undo its competitions: tallybook import undo {slug} {imported.name}")
+
+
+async def _bring(bringing: Bringing, slug: str | None, name: str, where: Where) -> tuple[str, Imported]:
+    """Into a new tournament with this name, or that with this slug; returns it."""
+    with interruptible("brought anything") as listen:
+        async with desk_at(where, creates=slug is None) as desk:
+            slug = slug or (await open_tournament(desk, name)).slug
+            async with tournament_at(desk, slug) as view:
+                stop = listen()
+                with progress("bringing") as advance:
+                    return slug, await bringing.bring(desk, view.live, actor=OPERATOR, stop=stop, progress=advance)
 
 
 async def write(

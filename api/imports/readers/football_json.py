@@ -89,45 +89,15 @@ def read_football_json(content: bytes) -> Brought:
         matches += one.matches
     found = Noticed()
     groups: dict[str, int] = {name: n for n, name in enumerate(sorted({m.group for m in matches if m.group}), start=1)}
-    teams: dict[str, None] = {}
     by_group: dict[int, dict[str, None]] = defaultdict(dict)
     alike: Counter[str] = Counter()
     meetings = []
     for number, match in enumerate(matches, start=1):
-        where = f"match {number}"
-        home, away = pair = _name(match.team1), _name(match.team2)
         group = groups.get(match.group, _KNOCK_OUT if groups else 1)
-        if not home or not away or home == away:
-            found.fault(where, "team1 and team2 must be two clubs")
-            continue
-        try:
-            score, winner = _goals(match)
-        except ValueError as error:
-            found.fault(f"{where}, score", str(error))
-            continue
-        if score and (status := (match.status or "").lower()) not in _PLAYED:
-            day = f" on {match.date}" if match.date else ""
-            found.unplayed(f"{home} - {away}{day}, {score},", status)
-            score, winner = "", -1
-        teams |= dict.fromkeys(pair)
-        by_group[group] |= dict.fromkeys(pair)
-        alike[same := f"{season.name}, {match.round or match.group}: {home} - {away}"] += 1
-        ground = match.ground.get("name", "") if isinstance(match.ground, dict) else match.ground or ""
-        in_round = _NUMBER.fullmatch(match.round.strip())
-        meetings.append(
-            Meeting(
-                number=number,
-                key=same if alike[same] == 1 else f"{same} {alike[same]}",
-                participants=pair,
-                score=score,
-                winner=pair[winner] if winner >= 0 else "",
-                date=_date(match),
-                group=group,
-                round=int(in_round[1]) if in_round else None,
-                round_name=match.round.strip(),
-                location=str(ground).strip(),
-            )
-        )
+        meeting = _meeting(match, number, group, f"{season.name}, {match.round or match.group}", alike, found)
+        if meeting is not None:
+            meetings.append(meeting)
+            by_group[group] |= dict.fromkeys(meeting.participants)
     found.refuse_if_any()
     if _KNOCK_OUT in by_group:
         found.note("matches of knock-out rounds are recorded, and give no points")
@@ -135,13 +105,48 @@ def read_football_json(content: bytes) -> Brought:
         BroughtRanking(name=name, like="football", entrants=tuple(by_group[n]), groups=(n,))
         for name, n in groups.items()
     ]
-    table = BroughtRanking(name=season.name, like="football", entrants=tuple(teams))
+    teams = tuple(dict.fromkeys(team for meeting in meetings for team in meeting.participants))
+    table = BroughtRanking(name=season.name, like="football", entrants=teams)
     return Brought(
         name=season.name,
         entrants=tuple([Entrant(key=team, name=team) for team in teams]),
         rankings=tuple(tables) or (table,),
         meetings=tuple(meetings),
         notes=found.notes,
+    )
+
+
+def _meeting(
+    match: _Match, number: int, group: int, in_round: str, alike: Counter[str], found: Noticed
+) -> Meeting | None:
+    """None: it cannot be read. `alike`: the matches of the same two before it in a round."""
+    home, away = pair = _name(match.team1), _name(match.team2)
+    if not home or not away or home == away:
+        found.fault(f"match {number}", "team1 and team2 must be two clubs")
+        return None
+    try:
+        score, winner = _goals(match)
+    except ValueError as error:
+        found.fault(f"match {number}, score", str(error))
+        return None
+    if score and (status := (match.status or "").lower()) not in _PLAYED:
+        day = f" on {match.date}" if match.date else ""
+        found.unplayed(f"{home} - {away}{day}, {score},", status)
+        score, winner = "", -1
+    alike[same := f"{in_round}: {home} - {away}"] += 1
+    ground = match.ground.get("name", "") if isinstance(match.ground, dict) else match.ground or ""
+    numbered = _NUMBER.fullmatch(match.round.strip())
+    return Meeting(
+        number=number,
+        key=same if alike[same] == 1 else f"{same} {alike[same]}",
+        participants=pair,
+        score=score,
+        winner=pair[winner] if winner >= 0 else "",
+        date=_date(match),
+        group=group,
+        round=int(numbered[1]) if numbered else None,
+        round_name=match.round.strip(),
+        location=str(ground).strip(),
     )
 
 

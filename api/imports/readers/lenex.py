@@ -2,7 +2,7 @@
 
 An age group of an event is a ranking by time. Placed is who has a place above 0 in its `RANKINGS`, and nothing else: a
 time without a place, or no status with a time of zero, are common. A result may count in several age groups. Finals
-stand before their preliminaries. Relays are left out.
+stand before their preliminaries. A relay of a club is a competitor.
 """
 
 import re
@@ -41,10 +41,10 @@ _ROUNDS: Final = {"PRE": "preliminaries", "SEM": "semifinals", "QUA": "quarterfi
 
 
 class _Swim:
-    """The result of an athlete."""
+    """A result. `swimmer`: the key of the athlete or relay."""
 
-    def __init__(self, result: Element, athlete: str) -> None:
-        self.athlete, self.status = athlete, result.attributes.get("status", "").upper()
+    def __init__(self, result: Element, swimmer: str) -> None:
+        self.swimmer, self.status = swimmer, result.attributes.get("status", "").upper()
         found = _TIME.fullmatch(result.attributes.get("swimtime", ""))
         hours, minutes, seconds, hundredths = map(int, found.groups()) if found else (0, 0, 0, 0)
         self.milliseconds = ((hours * 60 + minutes) * 60 + seconds) * 1000 + hundredths * 10
@@ -63,47 +63,54 @@ def read_lenex(content: bytes) -> Brought:
         of_meet = f"{meet.attributes.get('name', '')}: " if len(meets) > 1 else ""
         swims, of_events = _swims(meet, title, entrants, found)
         for session, event in _finals_first(meet):
-            groups = [*event.each("AGEGROUPS", "AGEGROUP")]
-            for age_group in groups:
-                placed = _placed(age_group, swims, found)
-                if len(groups) == 1:  # those without any ranking belong to the only one
-                    others = of_events.get(event.attributes.get("eventid", ""), {})
-                    placed = {**placed, **{key: 0 for key in others if key not in placed}}
-                run = {
-                    swims[key].athlete: _performance(swims[key], place, age_group, found)
-                    for key, place in placed.items()
-                    if swims[key].status != _OUT_OF_COMPETITION
-                }
-                if not run:
-                    continue
+            for age_group, run in _runs(event, swims, of_events, found):
                 number = len(tables) + 1
-                its_key = (meet.attributes.get("name", ""), event.attributes.get("eventid", ""))
-                meetings.append(
-                    Meeting(
-                        number=age_group.line,
-                        key=" ".join((*its_key, age_group.attributes.get("agegroupid", ""))).strip(),
-                        participants=tuple(run),
-                        score="|".join(run.values()),
-                        date=_date(session, event),
-                        group=number,
-                        round_name=_ROUNDS.get(event.attributes.get("round", ""), ""),
-                        location=meet.attributes.get("city", ""),
-                    )
-                )
-                tables.append(
-                    BroughtRanking(
-                        name=of_meet + _title(event, age_group), like="race", entrants=tuple(run), groups=(number,)
-                    )
-                )
-        if any(True for club in meet.each("CLUBS", "CLUB") for _ in club.each("RELAYS", "RELAY")):
-            found.note("relays are left out")
+                meetings.append(_meeting(meet, session, event, age_group, run, number))
+                name = of_meet + _title(event, age_group)
+                tables.append(BroughtRanking(name=name, like="race", entrants=tuple(run), groups=(number,)))
     found.refuse_if_any()
+    taking_part = {key for table in tables for key in table.entrants}
     return Brought(
         name=title,
-        entrants=tuple(entrants.values()),
+        entrants=tuple([entrant for key, entrant in entrants.items() if key in taking_part]),
         rankings=tuple(tables),
         meetings=tuple(meetings),
         notes=found.notes,
+    )
+
+
+def _runs(
+    event: Element, swims: dict[str, _Swim], of_events: dict[str, dict[str, None]], found: Noticed
+) -> Iterator[tuple[Element, dict[str, str]]]:
+    """The age groups of an event in which somebody swam, with their performances by entrant."""
+    groups = [*event.each("AGEGROUPS", "AGEGROUP")]
+    for age_group in groups:
+        placed = _placed(age_group, swims, found)
+        if len(groups) == 1:  # those without any ranking belong to the only one
+            others = of_events.get(event.attributes.get("eventid", ""), {})
+            placed = {**placed, **{key: 0 for key in others if key not in placed}}
+        run = {
+            swims[key].swimmer: _performance(swims[key], place, age_group, found)
+            for key, place in placed.items()
+            if swims[key].status != _OUT_OF_COMPETITION
+        }
+        if run:
+            yield age_group, run
+
+
+def _meeting(
+    meet: Element, session: Element, event: Element, age_group: Element, run: dict[str, str], number: int
+) -> Meeting:
+    its_key = (meet.attributes.get("name", ""), event.attributes.get("eventid", ""))
+    return Meeting(
+        number=age_group.line,
+        key=" ".join((*its_key, age_group.attributes.get("agegroupid", ""))).strip(),
+        participants=tuple(run),
+        score="|".join(run.values()),
+        date=_date(session, event),
+        group=number,
+        round_name=_ROUNDS.get(event.attributes.get("round", ""), ""),
+        location=meet.attributes.get("city", ""),
     )
 
 
@@ -115,17 +122,13 @@ def _swims(
     of_events: dict[str, dict[str, None]] = {}
     for club in meet.each("CLUBS", "CLUB"):
         name = club.attributes.get("name", "").replace(",", " ").strip()
-        for athlete in club.each("ATHLETES", "ATHLETE"):
-            own = athlete.attributes
-            full = " ".join(
-                filter(None, (own.get("firstname", ""), own.get("nameprefix", ""), own.get("lastname", "")))
-            )
-            key = own.get("license") or f"{of_file} {own.get('athleteid') or full}"
+        for swimmer in (*club.each("ATHLETES", "ATHLETE"), *club.each("RELAYS", "RELAY")):
+            full, key = _relay(swimmer, name, of_file) if swimmer.name == "RELAY" else _athlete(swimmer, of_file)
             if key in entrants and entrants[key].name != full:
                 key = f"{key} {full}"
             if not full:
-                found.fault(athlete.where, "it has no name")
-            for result in athlete.each("RESULTS", "RESULT"):
+                found.fault(swimmer.where, "it has no name")
+            for result in swimmer.each("RESULTS", "RESULT"):
                 entrants.setdefault(key, Entrant(key=key, name=full, tags=(name,) if name else ()))
                 its_id = result.attributes.get("resultid", "")
                 if not its_id or its_id in swims:
@@ -133,6 +136,21 @@ def _swims(
                 swims[its_id] = _Swim(result, key)
                 of_events.setdefault(result.attributes.get("eventid", ""), {})[its_id] = None
     return swims, of_events
+
+
+def _athlete(athlete: Element, of_file: str) -> tuple[str, str]:
+    """The name and the key."""
+    own = athlete.attributes
+    full = " ".join(filter(None, (own.get("firstname", ""), own.get("nameprefix", ""), own.get("lastname", ""))))
+    return full, own.get("license") or f"{of_file} {own.get('athleteid') or full}"
+
+
+def _relay(relay: Element, club: str, of_file: str) -> tuple[str, str]:
+    """The name and the key. A club's teams of different ages or genders may have the same number."""
+    own = relay.attributes
+    full = own.get("name") or f"{club} {own.get('number', '')}".strip()
+    which = [own.get(name, "") for name in ("gender", "agemin", "agemax", "agetotalmin", "agetotalmax")]
+    return full, " ".join(filter(None, (f"{of_file} relay {club} {own.get('number', '')}", *which)))
 
 
 def _finals_first(meet: Element) -> Iterator[tuple[Element, Element]]:
@@ -158,7 +176,7 @@ def _placed(age_group: Element, swims: dict[str, _Swim], found: Noticed) -> dict
     for ranking in age_group.each("RANKINGS", "RANKING"):
         result, place = ranking.attributes.get("resultid", ""), ranking.attributes.get("place", "")
         if result not in swims:
-            found.note("places of relays and of unknown results are left out", ranking.where)
+            found.note("places of unknown results are left out", ranking.where)
         else:
             places[result] = whole(place) or 0
     timed = sorted(
@@ -188,7 +206,8 @@ def _date(session: Element, event: Element) -> str:
 def _title(event: Element, age_group: Element) -> str:
     style = event.first("SWIMSTYLE")
     own = {} if style is None else style.attributes
-    swum = own.get("name") or f"{own.get('distance', '')} m {own.get('stroke', '').lower()}".strip()
+    times = f"{own['relaycount']} × " if own.get("relaycount", "1") != "1" else ""  # noqa: RUF001 - a sign
+    swum = own.get("name") or f"{times}{own.get('distance', '')} m {own.get('stroke', '').lower()}".strip()
     lowest, highest = age_group.attributes.get("agemin", "-1"), age_group.attributes.get("agemax", "-1")
     ages = "" if lowest == highest == "-1" else lowest if lowest == highest else f"{lowest}–{highest}"  # noqa: RUF001
     ages = (

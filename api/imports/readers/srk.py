@@ -69,19 +69,9 @@ def _milliseconds(time: Any) -> int:
 
 def read_srk(content: bytes) -> Brought:
     ranklist: _Ranklist = decoded(content, _Ranklist, "the file")
-    sorter = ranklist.sorter or {}
-    if sorter.get("algorithm", "ICPC") != "ICPC":
-        raise Unreadable(SCORED_BY_POINTS)
-    config = sorter.get("config") if isinstance(sorter.get("config"), dict) else {}
-    assert isinstance(config, dict)
-    free = config.get("noPenaltyResults")
-    free = free if isinstance(free, list) else _WITHOUT_PENALTY
-    found, entrants, runs = Noticed(), dict[str, Entrant](), dict[str, str]()
-    try:
-        penalty = penalty_minutes(_milliseconds(config.get("penalty", _PENALTY)))
-    except ValueError as error:
-        raise Unreadable(f"The penalty of a wrong try: {error}.") from error
-    official: list[str] = []
+    penalty, free = _rules(ranklist)
+    found, entrants, runs, official = Noticed(), dict[str, Entrant](), dict[str, str](), list[str]()
+    labels = [problem.alias or f"P{n}" for n, problem in enumerate(ranklist.problems, start=1)]
     for number, row in enumerate(ranklist.rows, start=1):
         name = _text(row.user.name)
         key = row.user.id or name
@@ -92,7 +82,6 @@ def read_srk(content: bytes) -> Brought:
         entrants[key] = Entrant(key=key, name=name, tags=(club,) if club else ())
         official += [key] if row.user.official else []
         try:
-            labels = [problem.alias or f"P{n}" for n, problem in enumerate(ranklist.problems, start=1)]
             its = [_solved(*pair, free) for pair in zip(labels, row.statuses, strict=False)]
         except ValueError as error:
             found.fault(f"row {number}", str(error))
@@ -101,30 +90,37 @@ def read_srk(content: bytes) -> Brought:
         if any(status.result == "?" for status in row.statuses):
             found.note("results ? count when the file has them", f"row {number}")
     found.refuse_if_any()
-    title = _text(ranklist.contest.title) or "Contest"
-    meetings = []
+    title, start = _text(ranklist.contest.title) or "Contest", ranklist.contest.startAt
     rules: dict[str, Any] = {"like": "icpc", "factors": {"tries": penalty}, "criteria": BY_PENALTY}
     tables = [BroughtRanking(name=title, entrants=tuple(official), **rules)]
     if len(official) < len(entrants):
         tables.append(BroughtRanking(name=f"{title}: all", entrants=tuple(entrants), **rules))
-    if runs:
-        meetings.append(
-            Meeting(
-                number=1,
-                key=f"{title} {ranklist.contest.startAt}",
-                participants=tuple(runs),
-                score="|".join(runs.values()),
-                date=ranklist.contest.startAt,
-                round_name=title,
-            )
-        )
+    score = "|".join(runs.values())
+    contest = Meeting(
+        number=1, key=f"{title} {start}", participants=tuple(runs), score=score, date=start, round_name=title
+    )
     return Brought(
         name=title,
         entrants=tuple(entrants.values()),
         rankings=tuple(tables),
-        meetings=tuple(meetings),
+        meetings=(contest,) if runs else (),
         notes=found.notes,
     )
+
+
+def _rules(ranklist: _Ranklist) -> tuple[int, list[Any]]:
+    """The penalty of a wrong try, and the results that have none. Raises Unreadable."""
+    sorter = ranklist.sorter or {}
+    if sorter.get("algorithm", "ICPC") != "ICPC":
+        raise Unreadable(SCORED_BY_POINTS)
+    said = sorter.get("config")
+    config: dict[str, Any] = said if isinstance(said, dict) else {}
+    free = config.get("noPenaltyResults")
+    try:
+        penalty = penalty_minutes(_milliseconds(config.get("penalty", _PENALTY)))
+    except ValueError as error:
+        raise Unreadable(f"The penalty of a wrong try: {error}.") from error
+    return penalty, free if isinstance(free, list) else _WITHOUT_PENALTY
 
 
 def _solved(label: str, status: _Status, free: list[Any]) -> str:

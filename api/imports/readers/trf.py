@@ -34,6 +34,16 @@ _BYES: Final = {"f": "full bye", "u": "bye", "h": "half bye", "z": "zero bye", "
 _SYSTEM: Final = re.compile(r"([A-Z]) *([0-9]{1,3}(?:\.[0-9]{1,2})?)")
 _USUAL: Final = {"W": Fraction(1), "D": Fraction(1, 2), "L": Fraction(0)}
 _CODES: Final = {"1": "W", "w": "W", "+": "W", "f": "W", "=": "D", "d": "D", "h": "D", "0": "L", "l": "L", "-": "A"}
+_OUTCOMES: Final = {
+    "win": "W",
+    "draw": "D",
+    "loss": "L",
+    "loss wo": "A",
+    "bye": "P",
+    "bye full": "W",
+    "bye half": "D",
+    "bye zero": "A",
+}
 _CODES_OF_BYES: Final = {"bye": "P", "full bye": "W", "half bye": "D", "zero bye": "A"}
 _READ: Final = re.compile("0[0-9]2|1[0-9]2|2[0-2]2")
 """Records that are read, or say nothing of the ranking."""
@@ -63,7 +73,32 @@ def read_trf(content: bytes) -> Brought:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:  # the specification names no encoding
         text = content.decode("latin-1")
-    found, players, said, taken = Noticed(), dict[int, _Player](), dict[str, str](), set[str]()
+    found = Noticed()
+    players, said = _records(text, found)
+    points = _USUAL | {code: Fraction(value) for code, value in _SYSTEM.findall(said.get("162", "")[4:])}
+    points = {"P": points["W"], "A": points["L"]} | points
+    name = said.get("012", "")[4:].strip() or "Chess tournament"
+    rounds = max(len(player.rounds) for player in players.values())
+    meetings = _meetings(name, players, said, rounds, found)
+    if not _OF_TEAMS & said.keys():
+        _check_points(players, points, rounds, found)
+    found.refuse_if_any()
+    entrants = tuple([player.entrant for player in players.values()])
+    criteria, is_swiss = _criteria(said, found)
+    usual = all(points[code] == amount for code, amount in (*_USUAL.items(), ("P", 1), ("A", 0)))
+    table = BroughtRanking(
+        name=name,
+        like="chess-swiss" if is_swiss else "chess-round-robin",
+        criteria=criteria,
+        entrants=tuple([one.key for one in entrants]),
+        points={} if usual else {outcome: _number(points[code]) for outcome, code in _OUTCOMES.items()},
+    )
+    return Brought(name=name, entrants=entrants, rankings=(table,), meetings=tuple(meetings), notes=found.notes)
+
+
+def _records(text: str, found: Noticed) -> tuple[dict[int, _Player], dict[str, str]]:
+    """The players by their numbers, and the first of each other record. Raises Unreadable."""
+    players, said, taken = dict[int, _Player](), dict[str, str](), set[str]()
     for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1):
         kind = line[:3]
         if kind == "001":
@@ -75,57 +110,31 @@ def read_trf(content: bytes) -> Brought:
     if not players:
         found.refuse_if_any()
         raise Unreadable("The file has no player (record 001).")
-    points = _USUAL | {code: Fraction(value) for code, value in _SYSTEM.findall(said.get("162", "")[4:])}
-    points = {"P": points["W"], "A": points["L"]} | points
-    name = said.get("012", "")[4:].strip() or "Chess tournament"
+    return players, said
+
+
+def _meetings(
+    name: str, players: dict[int, _Player], said: dict[str, str], rounds: int, found: Noticed
+) -> list[Meeting]:
     dates = [
         "-".join(("20" + date).split("/"))
         for date in re.findall("[0-9]{2}/[0-9]{2}/[0-9]{2}", said.get("132", "")[91:])
     ]
     first = said.get("042", "")[4:].strip().replace("/", "-")
-    location = said.get("022", "")[4:].strip()
-    rounds = max(len(player.rounds) for player in players.values())
-    meetings = [
+    first = first if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", first) else ""
+    return [
         Meeting(
             number=players[pair[0]].line,
             key=f"{name} {number}: {'-'.join(map(str, sorted(pair)))}",
             participants=tuple([players[one].entrant.key for one in pair]),
             score=score,
-            date=dates[number - 1]
-            if number <= len(dates)
-            else first
-            if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", first)
-            else "",
+            date=dates[number - 1] if number <= len(dates) else first,
             round=number,
-            location=location,
+            location=said.get("022", "")[4:].strip(),
         )
         for number in range(1, rounds + 1)
         for pair, score in _round(number, players, found)
     ]
-    if not _OF_TEAMS & said.keys():
-        _check_points(players, points, rounds, found)
-    found.refuse_if_any()
-    entrants = tuple([player.entrant for player in players.values()])
-    criteria, is_swiss = _criteria(said, found)
-    usual = all(points[code] == amount for code, amount in (*_USUAL.items(), ("P", 1), ("A", 0)))
-    outcomes = {
-        "win": "W",
-        "draw": "D",
-        "loss": "L",
-        "loss wo": "A",
-        "bye": "P",
-        "bye full": "W",
-        "bye half": "D",
-        "bye zero": "A",
-    }
-    table = BroughtRanking(
-        name=name,
-        like="chess-swiss" if is_swiss else "chess-round-robin",
-        criteria=criteria,
-        entrants=tuple([one.key for one in entrants]),
-        points={} if usual else {outcome: _number(points[code]) for outcome, code in outcomes.items()},
-    )
-    return Brought(name=name, entrants=entrants, rankings=(table,), meetings=tuple(meetings), notes=found.notes)
 
 
 def _criteria(said: dict[str, str], found: Noticed) -> tuple[tuple[dict[str, Any], ...], bool]:

@@ -106,6 +106,11 @@ _TABLES: Final[dict[str, dict[str, str]]] = {
         "Dora Oak 4 None, Eva Pine 4 None",
         "1500 m freestyle men 15 and over": "Hugo Larch 1 1000000, Jon Yew 2 None",
     },
+    "relays.lef": {
+        "4 × 50 m free mixed": "Heath Mixed 1 119990, SC Moss 1 2 121100, SC Moss 2 3 125000, "  # noqa: RUF001 - a sign
+        "Heath Swimmers 2 4 None",
+        "4 × 50 m medley mixed": "SC Moss 1 1 140000",  # noqa: RUF001
+    },
     "two_meets.lef": {"Day Two: 50 m back men": "Jon Yew 1 29990"},
     # Points and places by FIDE-TEC's program (gacrux 1.11.65); totals are tenths of a point.
     "swiss.trf": {

@@ -279,6 +279,19 @@ def test_a_second_meet_is_read_too() -> None:
     assert len(meets.entrants) == 1
 
 
+def test_a_relay_of_a_club_is_one_competitor_in_all_its_events() -> None:
+    relays = brought("relays.lef")
+    free, medley = relays.meetings
+    assert performances(free, relays) == {
+        "Heath Mixed": "1:59.99",
+        "SC Moss 1": "2:01.1",
+        "SC Moss 2": "2:05",
+        "Heath Swimmers 2": "DSQ",
+    }
+    assert medley.participants == free.participants[1:2]
+    assert {tag for one in relays.entrants for tag in one.tags} == {"SC Moss", "Heath Swimmers"}
+
+
 def test_a_packed_meet_is_the_same_meet() -> None:
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
