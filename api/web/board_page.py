@@ -20,7 +20,7 @@ from api.web.page import (
     name_text,
 )
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from api.web.table import column_name, last_name, outcome_letter, value_text
+from api.web.table import column_name, last_name, outcome_letter, unity_name, value_text
 from api.web.words import Words
 from engine.domain.steps import Steps, collected
 from engine.domain.times import instant
@@ -232,7 +232,10 @@ def _choices(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
     rankings = [tab(one.name, {"ranking": str(one.id)}, one.id == table.ranking_id) for one in table.rankings]
     others = [one for one in table.unities if one.id != table.sole]
     columns = [tab(words("table"), in_ranking, table.unity_id in (None, table.sole))]
-    columns += [tab(one.name, in_ranking | {"unity": str(one.id)}, one.id == table.unity_id) for one in others]
+    columns += [
+        tab(unity_name(words, one.name), in_ranking | {"unity": str(one.id)}, one.id == table.unity_id)
+        for one in others
+    ]
     chosen = _tabs(words("rankings"), rankings) if len(rankings) <= TABS_MAX else _select(site, mode, table, kept)
     return joined((chosen, _tabs(words("tables"), columns)))
 

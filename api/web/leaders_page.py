@@ -8,6 +8,7 @@ from typing import Final
 from api.interface.fields import Field, one_of
 from api.web.html import Html, element, joined
 from api.web.page import Query, RankingPage, Site, dot, framed, name_text
+from api.web.table import unity_name
 from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId
 from projections.answers.leaders import Leaders, LeadersQuestion
@@ -26,14 +27,17 @@ def leaders_page(site: Site, names: NamesById, found: Leaders, ranking_id: Ranki
         if clock != found.clock
     ]
     others += [
-        element("a", name_text(name), href=site.address({**query, "unity": str(unity_id)}, "/leaders"))
+        element(
+            "a", name_text(unity_name(words, name)), href=site.address({**query, "unity": str(unity_id)}, "/leaders")
+        )
         for unity_id, name in unities.items()
         if unity_id != found.unity_id
     ]
     kept = {name: text for name, text in query.items() if name != "clock"}
     back = element("a", words("back"), href=site.address(kept))
     first = words.html(
-        "first_as_published" if found.clock == "log" else "first_as_it_was", unity=name_text(unities[found.unity_id])
+        "first_as_published" if found.clock == "log" else "first_as_it_was",
+        unity=name_text(unity_name(words, unities[found.unity_id])),
     )
     if found.until is not None:
         first = words.html("up_to", what=first, time=_time(words, found.until))

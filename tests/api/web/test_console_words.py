@@ -66,6 +66,17 @@ async def test_a_league_of_a_kind_has_the_words_of_its_sport(visitor: Visitor, s
     assert "Add a team" in await visitor.page(at(season, "/competitors"))
 
 
+async def test_a_board_names_the_columns_of_a_sport_in_its_language(visitor: Visitor, season: Season) -> None:
+    await visitor.fill(at(season, "/rankings/like"), {"like": "football", "name": "Liga"})
+    await visitor.fill(at(season, "/publication/publish"), {})
+    (league,) = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1:]
+    query = f"ranking={league['id']}&lang=de"
+    for below in ("", "/leaders"):
+        page = await visitor.page(f"/board/{season.client.tournament}{below}?{query}")
+        assert "Tordifferenz" in page
+        assert "goal difference" not in page
+
+
 def test_every_kind_has_its_words_in_every_language() -> None:
     for kind in kinds().values():
         for language in LANGUAGES:
