@@ -7,12 +7,17 @@ CREATE TABLE token (
     token_id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name           text NOT NULL,
     hash           bytea NOT NULL UNIQUE,
-    scope          text NOT NULL CHECK (scope IN ('read', 'write', 'admin')),
+    scope          text NOT NULL CHECK (scope IN ('score', 'read', 'write', 'admin')),
     tournament_ids bigint[],
     created_at     timestamptz NOT NULL DEFAULT now(),
     expires_at     timestamptz,
-    revoked_at     timestamptz
+    revoked_at     timestamptz,
+    only_group     bigint,
+    only_round     text,
+    CHECK ((scope = 'score') = (only_group IS NOT NULL OR only_round IS NOT NULL))
 );
+COMMENT ON COLUMN token.only_group IS 'A scorer enters results of this group; NULL: of any.';
+COMMENT ON COLUMN token.only_round IS 'A scorer enters results of the round with this key; NULL: of any.';
 COMMENT ON COLUMN token.hash IS 'SHA-256 of the token''s text.';
 COMMENT ON COLUMN token.tournament_ids IS 'The tournaments it is bound to; NULL: all, including future ones.';
 

@@ -21,7 +21,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from api.access import auth
-from api.access.auth import Scope
+from api.access.auth import Part, Scope
 from api.desk.desk import Desk, open_desk
 from api.service.app import make_front, serving
 from api.service.settings import Settings
@@ -144,7 +144,12 @@ async def make_token(
     """The text of a new token; for all tournaments where none are named."""
     async with database.connection() as connection:
         _, text = await auth.create(
-            connection, name="test", scope=scope, tournament_ids=tournament_ids, expires_in_days=None
+            connection,
+            name="test",
+            scope=scope,
+            tournament_ids=tournament_ids,
+            expires_in_days=None,
+            part=Part(round="1") if scope is Scope.SCORE else None,
         )
     return text
 

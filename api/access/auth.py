@@ -43,22 +43,22 @@ _NOT_ACCEPTED: Final = "Send a valid token in the header `Authorization: Bearer 
 _UTC_NOW: Final = partial(datetime.now, UTC)
 
 _CREATE: Final = """
-    INSERT INTO token (name, hash, scope, tournament_ids, expires_at)
-    VALUES ($1, $2, $3, $4, now() + make_interval(days => $5))
-    RETURNING token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+    INSERT INTO token (name, hash, scope, tournament_ids, expires_at, only_group, only_round)
+    VALUES ($1, $2, $3, $4, coalesce($6, now() + make_interval(days => $5)), $7, $8)
+    RETURNING token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at, only_group, only_round
 """
 _LIST: Final = """
-    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at, only_group, only_round
     FROM token
     ORDER BY created_at, token_id
 """
 _BY_HASH: Final = """
-    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at, only_group, only_round
     FROM token
     WHERE hash = $1
 """
 _GOOD: Final = """
-    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at, only_group, only_round
     FROM token
     WHERE token_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
 """
@@ -72,25 +72,39 @@ _REVOKE: Final = """
     UPDATE token
     SET revoked_at = now()
     WHERE token_id = $1 AND revoked_at IS NULL
-    RETURNING token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+    RETURNING token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at, only_group, only_round
 """
 
 
 class Scope(IntEnum):
-    """The rights of a token. Each scope includes the smaller ones."""
+    """The rights of a token. Each scope includes the smaller ones. SCORE opens one page of the console and nothing
+    else: it is below what anything else needs."""
 
+    SCORE = 0
     READ = 1
     WRITE = 2
     ADMIN = 3
 
     @property
     def text(self) -> str:
-        """The scope as people and the table write it: `read`, `write`, `admin`."""
+        """The scope as people and the table write it: `score`, `read`, `write`, `admin`."""
         return self.name.lower()
 
 
+GRANTED: Final = (Scope.READ, Scope.WRITE, Scope.ADMIN)
+"""The scopes that somebody who makes a token can choose. A scorer gets SCORE with a part."""
+
+
+class Part(Struct, frozen=True):
+    """The matches whose results a scorer may enter: those of a group, or of a round by its key, or of both."""
+
+    group_id: int | None = None
+    round: str | None = None
+
+
 class Token(Struct, frozen=True):
-    """A token, except its text. `tournament_ids` None: all tournaments, future ones too."""
+    """A token, except its text. `tournament_ids` None: all tournaments, future ones too. `only_group`, `only_round`:
+    the part of a scorer."""
 
     token_id: ActorId
     name: str
@@ -99,6 +113,13 @@ class Token(Struct, frozen=True):
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    only_group: int | None = None
+    only_round: str | None = None
+
+    @property
+    def part(self) -> Part | None:
+        """The matches whose results it may enter, and nothing else; None: it is no scorer's."""
+        return Part(self.only_group, self.only_round) if self.scope is Scope.SCORE else None
 
     def allows(self, tournament_id: TournamentId) -> bool:
         """Whether the token is for this tournament. Its scope and its end are checked elsewhere."""
@@ -112,17 +133,20 @@ async def create(
     scope: Scope,
     tournament_ids: Iterable[TournamentId] | None,
     expires_in_days: int | None,
+    expires_at: datetime | None = None,
+    part: Part | None = None,
 ) -> tuple[Token, str]:
     """Makes a token. Returns it with its text, which is never shown again.
 
-    `tournament_ids` empty: for none; None: for all. `expires_in_days` None: never, else 1 … EXPIRES_IN_DAYS_MAX. Raises
-    Unacceptable, naming every fault.
+    `tournament_ids` empty: for none; None: for all. `expires_in_days` None: never, else 1 … EXPIRES_IN_DAYS_MAX;
+    `expires_at`: instead of that. `part`: of a scorer, who has one. Raises Unacceptable, naming every fault.
     """
     name = name.strip()
     _refuse_faults(name, expires_in_days)
     text = text_of("".join(secrets.choice(BASE62) for _ in range(SECRET_CHARACTERS)))
     bound_to = None if tournament_ids is None else sorted(set(tournament_ids))
-    row = await connection.fetchrow(_CREATE, name, _hash(text), scope.text, bound_to, expires_in_days)
+    its = (None, None) if part is None else (part.group_id, part.round)
+    row = await connection.fetchrow(_CREATE, name, _hash(text), scope.text, bound_to, expires_in_days, expires_at, *its)
     return _token(row), text
 
 

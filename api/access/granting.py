@@ -1,26 +1,29 @@
 """What the holder of a token may do about tokens: see them, make them, end them, each within the reach of their own."""
 
-from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from api.access import auth
-from api.access.auth import Scope, Token, unacceptable_token
+from api.access.auth import Part, Scope, Token, unacceptable_token
 from engine.database.pool import Database
 from engine.domain.errors import Fault, NotFound
-from engine.domain.terms import TournamentId
+from engine.domain.faults import refuse_if_any
+from engine.domain.terms import ID_MAX, TournamentId, name_fault
 from engine.log import registry
 
+LINK: Final = "/console/score?link="
+"""The address of a scorer's link, before the text of the token."""
 TOKEN_TOURNAMENTS_MAX: Final = 50
 """Tournaments that are named for a new token."""
 
 
 def reaches(mine: Token, theirs: Token) -> bool:
     """Whether the holder of one token may see another and end it: an admin may if their tournaments include all of the
-    other's. Everybody may end their own."""
+    other's, and whoever may write a scorer's. Everybody may end their own."""
     if mine.token_id == theirs.token_id:
         return True
-    if mine.scope < Scope.ADMIN:
+    if mine.scope < (Scope.WRITE if theirs.part is not None else Scope.ADMIN):
         return False
     if mine.tournament_ids is None:
         return True
@@ -66,6 +69,45 @@ async def grant(
         return await auth.create(
             connection, name=name, scope=scope, tournament_ids=tournament_ids, expires_in_days=expires_in_days
         )
+
+
+async def grant_scoring(
+    database: Database, mine: Token, tournament_id: TournamentId, *, name: str, part: Part, until: datetime
+) -> tuple[Token, str]:
+    """Makes a token for entering results of a part of the tournament. It ends at `until`, and does not outlive one's
+    own. Raises Unacceptable."""
+    ends = until if mine.expires_at is None else min(until, mine.expires_at)
+    async with database.connection() as connection:
+        return await auth.create(
+            connection,
+            name=name,
+            scope=Scope.SCORE,
+            tournament_ids=[tournament_id],
+            expires_in_days=None,
+            expires_at=ends,
+            part=part,
+        )
+
+
+def asked_link(sent: Mapping[str, str], zone: tzinfo, now: datetime) -> tuple[Part, datetime]:
+    """The part of a link, and when it ends. Raises Unacceptable, naming every fault."""
+    faults, until = list[Fault](), now
+    if fault := name_fault(sent.get("name", "").strip()):
+        faults.append(Fault("name", fault))
+    round_key, division = sent.get("round", ""), sent.get("division", "").strip()
+    if not round_key and not division:
+        faults.append(Fault("round", "must be chosen, or a division"))
+    if division and not (division.isascii() and division.isdigit() and int(division) <= ID_MAX):
+        faults.append(Fault("division", "must be a whole number"))
+    try:
+        day = datetime.strptime(sent.get("until", "").strip(), "%Y-%m-%d")
+        until = (day + timedelta(days=1)).replace(tzinfo=zone).astimezone(UTC)
+        if until <= now:
+            faults.append(Fault("until", "must be today or later"))
+    except (ValueError, OverflowError):
+        faults.append(Fault("until", "must be a day, such as 2026-05-09"))
+    refuse_if_any(faults)
+    return Part(int(division) if division else None, round_key or None), until
 
 
 def _refuse_longer_life(mine: Token, expires_in_days: int | None) -> None:

@@ -491,6 +491,14 @@ _TREE: Final = (
         "Create a token. Its text is shown only once.",
     ),
     Entry(
+        "token link",
+        "tokens:make_link",
+        """
+        Make a link with which somebody enters the results of a round or group of a tournament until a day, and can do
+        nothing else. It is shown only once, and ends at once by `tallybook token revoke`.
+        """,
+    ),
+    Entry(
         "token list",
         "tokens:list_tokens",
         "List all tokens, revoked ones included, but never their texts.",

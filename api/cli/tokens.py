@@ -1,19 +1,22 @@
 """Commands about tokens."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from api.access import auth
 from api.access.auth import Scope, Token
+from api.access.granting import LINK, asked_link
 from api.cli import printing
-from api.cli.where import HERE, Json, Where, database_at, known
+from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, known, tournament_at
 from engine.database.pool import Database
 from engine.domain.errors import NotFound
 from engine.domain.terms import ActorId, TournamentId
 from engine.domain.times import instant_or_none
 from engine.log import registry
+from projections.answers.zones import zone_of
 
 
 async def create_token(
@@ -53,6 +56,52 @@ async def create_token(
     else:
         printing.say("Keep this token; it is not shown again.")
         printing.line(text)
+
+
+async def make_link(
+    slug: Slug,
+    name: Annotated[str, Parameter(help="For whom: results are saved under this name.")],
+    /,
+    *,
+    until: str,
+    only_round: Annotated[str, Parameter(name="--round")] = "",
+    group: str = "",
+    at: str = "",
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    until
+        The last day on which the link works, in the tournament's time zone, such as 2026-05-09.
+    only_round
+        Only this round: a number, `name:Final`, or the day of its competitions.
+    group
+        Only this group.
+    at
+        Address of the service, such as https://scores.club.example, with which the link begins.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        zone = zone_of(view.publication.presentation.zone)
+        sent = {"name": name, "until": until, "round": only_round, "division": group}
+        part, ends = asked_link(sent, zone, datetime.now(UTC))
+        async with desk.database.connection() as connection:
+            token, text = await auth.create(
+                connection,
+                name=name,
+                scope=Scope.SCORE,
+                tournament_ids=[view.live.tournament_id],
+                expires_in_days=None,
+                expires_at=ends,
+                part=part,
+            )
+    link = f"{at.rstrip('/')}{LINK}{text}"
+    if json:
+        printing.json({"id": token.token_id, "link": link, "expires_at": instant_or_none(token.expires_at)})
+    else:
+        printing.say(f"Keep this link; it is not shown again. To end it: tallybook token revoke {token.token_id}")
+        printing.line(link)
 
 
 async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:

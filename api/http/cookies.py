@@ -62,6 +62,13 @@ def refuse_foreign(request: HttpRequest, *, proxies: int) -> None:
             raise Forbidden(_FOREIGN)
 
 
+def own_origin(request: HttpRequest, *, proxies: int) -> str:
+    """The origin that the request came to, for links to this service; empty: it does not say."""
+    hosts = request.headers.getall("Host", ())
+    origin = f"{'https' if came_by_tls(request, proxies=proxies) else 'http'}://{hosts[0] if len(hosts) == 1 else ''}"
+    return origin if _ORIGIN.fullmatch(origin) else ""
+
+
 def _is_ours(origin: str, request: HttpRequest, *, proxies: int) -> bool:
     named, hosts = _ORIGIN.fullmatch(origin), request.headers.getall("Host", ())
     if named is None or len(hosts) != 1:

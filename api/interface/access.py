@@ -144,6 +144,7 @@ class Access:
         if ticket is None and session is not None:
             refuse_foreign(request, proxies=self._proxies)
             opened, token = await self.session_of(incoming, session)
+            refuse_beyond_scope(token, Scope.READ)
             return Opener(token.token_id, opened.session_id), token
         slug = incoming.parameters["tournament"]
         token = await self._judged(incoming, partial(self._token_of_ticket, slug, ticket or ""), _NO_TICKET)

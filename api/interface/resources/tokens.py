@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from api.access import granting
-from api.access.auth import EXPIRES_IN_DAYS_MAX, Scope, Token
+from api.access.auth import EXPIRES_IN_DAYS_MAX, GRANTED, Scope, Token
 from api.access.granting import TOKEN_TOURNAMENTS_MAX
 from api.interface.declarations import Acting, Action
 from api.interface.fields import NAME, Field, list_of_texts, number_up_to, one_of
@@ -13,7 +13,7 @@ from api.interface.rendering import Answer, Instant
 from engine.domain.terms import SLUG_PATTERN
 from engine.domain.times import instant, instant_or_none
 
-_SCOPES: Final = tuple([scope.text for scope in Scope])
+_SCOPES: Final = tuple([scope.text for scope in GRANTED])
 
 
 class TokenShape(Struct, kw_only=True):

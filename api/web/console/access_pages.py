@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.access.auth import EXPIRES_IN_DAYS_MAX, Scope, Token, unacceptable_token
+from api.access.auth import EXPIRES_IN_DAYS_MAX, GRANTED, Scope, Token, unacceptable_token
 from api.access.granting import TOKEN_TOURNAMENTS_MAX
 from api.access.sessions import Session
 from api.http.forms import Form
@@ -65,7 +65,7 @@ def _token(token: Token) -> list[Child]:
 
 # ── Making one ──────────────────────────────────────────────────────────────────────────────────────────
 
-_SCOPES: Final = tuple([scope.text for scope in Scope])
+_SCOPES: Final = tuple([scope.text for scope in GRANTED])
 _SCOPE_WORDS: Final = {
     Scope.READ: "read: sees",
     Scope.WRITE: "write: sees, adds and records",
@@ -125,7 +125,7 @@ def new_token_page(viewer: Viewer, tournaments: Items[RegistryEntry], filling: F
         fields = tuple([field for field in fields if field.name != "tournaments"])
     else:
         choices = {}
-    options = {"scope": [Option("", ""), *[Option(scope.text, _SCOPE_WORDS[scope]) for scope in Scope]]}
+    options = {"scope": [Option("", ""), *[Option(scope.text, _SCOPE_WORDS[scope]) for scope in GRANTED]]}
     given = filling.given or {"expires_in_days": str(TOKEN_DAYS)}
     filling = replace(filling, options=options, given=given, labels={"scope": "Rights"})
     return console_page(

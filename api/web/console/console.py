@@ -52,6 +52,8 @@ from api.web.console.fixture_handlers import FixtureHandlers
 from api.web.console.frame import CONSOLE, Venue, Viewer, message_page, sign_in_page, tournament_address
 from api.web.console.import_handlers import CompetitionImports, CompetitorImports, UndoHandlers
 from api.web.console.inputs import KEY, Filling, new_key
+from api.web.console.scorer_handlers import ScorerHandlers
+from api.web.console.scorer_pages import link_page
 from api.web.console.sheet_handlers import SheetHandlers
 from api.web.console.tournaments_page import (
     TOURNAMENTS_SHOWN,
@@ -62,7 +64,7 @@ from api.web.console.tournaments_page import (
     tournaments_page,
 )
 from api.web.ranking_pages import RANKING_PAGES
-from engine.domain.errors import Conflict, Forbidden, TallybookError, Unacceptable, Unauthenticated
+from engine.domain.errors import Conflict, Forbidden, NotFound, TallybookError, Unacceptable, Unauthenticated
 from engine.log import registry
 from projections.tables import tables
 from projections.verification.noted import last_verified
@@ -83,6 +85,7 @@ _SESSION_SECONDS: Final = SESSION_HOURS * 3600
 
 _ZONE: Final = FormReader((ZONE_FIELD,))
 _ADDED: Final = Field("added", FROM_1, "1: that event has added points")
+_LINK: Final = Field("link", SHORT, "what a scorer's link holds", required=True)
 _AFTER_EVENT: Final = Field("after", FROM_0, "only events after this one")
 
 _Make = Callable[[IncomingRequest, Viewer], Awaitable[bytes | Reply]]
@@ -97,12 +100,12 @@ class ConsoleHandlers:
         self._proxies = proxies
 
     def add_to(self, router: Router) -> None:
-        def page(below: str, make: _Make) -> None:
-            router.add("GET", f"{CONSOLE}{below}", self._handler(make))
+        def page(below: str, make: _Make, scope: Scope = Scope.READ) -> None:
+            router.add("GET", f"{CONSOLE}{below}", self._handler(make, scope))
 
-        def form(below: str, show: _Make, send: _Make) -> None:
-            page(below, show)
-            router.add("POST", f"{CONSOLE}{below}", self._handler(send))
+        def form(below: str, show: _Make, send: _Make, scope: Scope = Scope.READ) -> None:
+            page(below, show, scope)
+            router.add("POST", f"{CONSOLE}{below}", self._handler(send, scope))
 
         def of_tournament(below: str, make: _MakeOfTournament, *fields: Field, scope: Scope = Scope.READ) -> None:
             page(f"{_TOURNAMENT}{below}", partial(self._of_tournament, make, fields, scope))
@@ -110,19 +113,25 @@ class ConsoleHandlers:
         access = AccessHandlers(self._console)
         changes = ChangeHandlers(self._console)
         bring, undo = BringHandlers(self._console), UndoHandlers(self._console)
-        page("", self._tournaments)
+        page("", self._tournaments, Scope.SCORE)
         router.add("POST", f"{CONSOLE}/sign-in", self._sign_in)
         router.add("POST", f"{CONSOLE}/sign-out", self._sign_out)
         form("/tournaments/new", self._tournament_form, self._create_tournament)
         page("/sessions", access.sessions)
-        router.add("POST", f"{CONSOLE}/sessions/{{session_id}}/end", self._handler(access.end_session))
+        router.add("POST", f"{CONSOLE}/sessions/{{session_id}}/end", self._handler(access.end_session, Scope.READ))
         page("/tokens", access.tokens)
         form("/tokens/new", access.token_form, access.make_token)
         form("/tokens/{token_id}/revoke", access.ask_to_revoke, access.revoke)
         for one in CONSOLE_CHANGES:
             form(f"{_TOURNAMENT}{one.path}", partial(changes.form, one), partial(changes.change, one))
         sheet = SheetHandlers(self._console)
-        form(f"{_TOURNAMENT}/matchday", sheet.form, sheet.save)
+        form(f"{_TOURNAMENT}/matchday", sheet.form, sheet.save, Scope.SCORE)
+        scorers = ScorerHandlers(self._console, proxies=self._proxies)
+        router.add("GET", f"{CONSOLE}/score", self._link)
+        form(f"{_TOURNAMENT}/scorers", scorers.form, scorers.make)
+        router.add(
+            "POST", f"{CONSOLE}{_TOURNAMENT}/scorers/{{token_id}}/revoke", self._handler(scorers.revoke, Scope.READ)
+        )
         ranking = f"{_TOURNAMENT}/rankings/{{ranking_id}}"
         form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
         form(f"{_TOURNAMENT}/competitors/{{competitor_id}}/remove", changes.removal_form, changes.remove)
@@ -149,13 +158,16 @@ class ConsoleHandlers:
             path = f"/rankings/{{ranking_id}}{of_ranking.below}"
             of_tournament(path, partial(reads.of_ranking, of_ranking), UNITY_FIELD, *of_ranking.fields)
 
-    def _handler(self, make: _Make) -> Handler:
+    def _handler(self, make: _Make, scope: Scope) -> Handler:
+        """What answers with `make`, for viewers whose tokens have at least this scope."""
+
         async def handle(incoming: IncomingRequest) -> Reply:
             viewer: Viewer | None = None
             try:
                 if incoming.request.method == "POST":
                     refuse_foreign_change(incoming.request, proxies=self._proxies)
                 viewer = await self._viewer(incoming)
+                refuse_beyond_scope(viewer.token, scope)
                 made = await make(incoming, viewer)
             except Unauthenticated as error:
                 return self._to_sign_in(incoming, error)
@@ -202,6 +214,18 @@ class ConsoleHandlers:
             return self._refused(incoming, None, error)
         return see_other(to, self._cookie(incoming, text, _SESSION_SECONDS))
 
+    async def _link(self, incoming: IncomingRequest) -> Reply:
+        """The page of a scorer's link. It only offers to sign in, because programs that show a link ask for it, too;
+        and the cookie is kept for requests that a page of ours has caused."""
+        try:
+            text = read_query(incoming.request.query, (_LINK,)).get("link", "")
+            token = await self._console.handlers.access.token_of(incoming, f"Bearer {text}")
+            if token.part is None:
+                raise NotFound("This is no link of a scorer.")
+        except TallybookError as error:
+            return self._refused(incoming, None, error)
+        return page_reply(link_page(self._console.static, token.name, text))
+
     async def _sign_out(self, incoming: IncomingRequest) -> Reply:
         try:
             refuse_foreign_change(incoming.request, proxies=self._proxies)
@@ -217,11 +241,15 @@ class ConsoleHandlers:
     def _cookie(self, incoming: IncomingRequest, text: str, seconds: int) -> str:
         return kept_cookie(text, seconds=seconds, secure=came_by_tls(incoming.request, proxies=self._proxies))
 
-    async def _tournaments(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+    async def _tournaments(self, incoming: IncomingRequest, viewer: Viewer) -> bytes | Reply:
+        """The tournaments; of a scorer, the page of the matches."""
         after = read_query(incoming.request.query, (_AFTER,)).get("after", "")
         among = viewer.token.tournament_ids
         async with self._console.database.connection() as connection:
             found = await registry.tournaments_after(connection, after, among, TOURNAMENTS_SHOWN + 1)
+            if viewer.token.part is not None and found:
+                return see_other(tournament_address(found[0].slug, "/matchday", {}))
+            refuse_beyond_scope(viewer.token, Scope.READ)
             entries = found[:TOURNAMENTS_SHOWN]
             ids = [entry.tournament_id for entry in entries]
             checkpoints, stops = await tables.checkpoints(connection, ids), await tables.stops(connection, ids)

@@ -15,7 +15,7 @@ from api.web.console.answering import Console, refused_reply, venue_of
 from api.web.console.frame import Venue, Viewer, console_page, done_message
 from api.web.console.import_handlers import CompetitionImports
 from api.web.console.import_page import CSV
-from api.web.console.inputs import KEY, Filling, complaint, form, new_key
+from api.web.console.inputs import KEY, Filling, complaint, form, new_key, own_input
 from api.web.html import Html, element
 from engine.domain.errors import TallybookError
 from engine.domain.terms import RankingId
@@ -85,38 +85,19 @@ def _byes(venue: Venue, planned: Fixtures, names: Names) -> str:
 
 
 def _inputs(venue: Venue, filling: Filling) -> Iterator[Html]:
-    given = filling.given
-    box = partial(element, "input", autocomplete="off")
-    yield _field(
-        filling,
-        "day",
-        "First round",
-        box(type="date", required=True, value=given.get("day", ""), **_of(filling, "day")),
+    given, sport = filling.given, venue.sport
+    box = partial(own_input, "input")
+    zone = f"in the zone {venue.words.zone}; empty: none"
+    yield box("day", "First round", filling, "", value=given.get("day", ""), type="date", required=True)
+    yield box("time", "Time", filling, zone, value=given.get("time", ""), type="time")
+    yield box(
+        "every", "From round to round", filling, "", value=given.get("every", ""), inputmode="numeric", required=True
     )
-    clock = box(type="time", value=given.get("time", ""), **_of(filling, "time"))
-    yield _field(filling, "time", "Time", clock, f"in the zone {venue.words.zone}; empty: none")
-    every = box(inputmode="numeric", required=True, value=given.get("every", ""), **_of(filling, "every"))
-    yield _field(filling, "every", "From round to round", every)
     units = [element("option", text, value=one, selected=one == given.get("unit")) for one, text in _UNITS.items()]
-    yield _field(filling, "unit", "Of these", element("select", *units, **_of(filling, "unit")))
-    places = element("textarea", given.get("places", ""), rows=3, **_of(filling, "places"))
-    yield _field(filling, "places", "Places", places, venue.sport("one a line; the {matches} of a round take turns"))
+    yield own_input("select", "unit", "Of these", filling, "", *units)
+    turns = sport("one a line; the {matches} of a round take turns")
+    yield own_input("textarea", "places", "Places", filling, turns, given.get("places", ""), rows=3)
     twice = element("input", type="checkbox", name="twice", value="on", checked="twice" in given)
-    label = element("label", twice, venue.sport(" Twice: each {team} is at home once"))
-    yield element("ul", element("li", label), class_="boxes")
-
-
-def _of(filling: Filling, name: str) -> dict[str, str | None]:
-    is_wrong = "true" if filling.about(name) else None
-    return {"name": name, "id": f"field-{name}", "aria_describedby": f"about-{name}", "aria_invalid": is_wrong}
-
-
-def _field(filling: Filling, name: str, label: str, box: Html, about: str = "") -> Html:
-    wrong = "; ".join(filling.about(name))
-    return element(
-        "div",
-        element("label", label, for_=f"field-{name}"),
-        box,
-        element("p", f"{wrong}." if wrong else about, class_="fault" if wrong else "about", id=f"about-{name}"),
-        class_="field",
+    yield element(
+        "ul", element("li", element("label", twice, sport(" Twice: each {team} is at home once"))), class_="boxes"
     )

@@ -62,12 +62,13 @@ def console_page(
         (
             element("a", "Skip to the content", href="#content", class_="skip"),
             _top(viewer),
-            None if venue is None else _parts(viewer, venue, below),
+            None if venue is None or not viewer.may(Scope.READ) else _parts(viewer, venue, below),
             element("main", element("h1", title), *children, id="content"),
             element("p", role="status", class_="unseen", id="said"),
         )
     )
-    return _framed(viewer.static, f"{title} · Tallybook" if venue is None else f"{title} · {venue.name}", body, venue)
+    listens_to = venue if viewer.may(Scope.READ) else None
+    return _framed(viewer.static, f"{title} · {'Tallybook' if venue is None else venue.name}", body, listens_to)
 
 
 def sign_in_page(static: StaticFiles, to: str, message: str | None, *, is_elsewhere: bool = False) -> bytes:
@@ -97,8 +98,13 @@ def sign_in_page(static: StaticFiles, to: str, message: str | None, *, is_elsewh
         class_="card fields",
     )
     signed_in = element("p", "Already signed in? ", element("a", "Continue", href=to), ".") if is_elsewhere else None
-    body = element("main", element("p", "Tallybook", class_="brand"), element("h1", "Sign in"), form, signed_in)
-    return _framed(static, "Sign in · Tallybook", body, None, kind="console narrow")
+    return narrow_page(static, "Sign in", form, signed_in)
+
+
+def narrow_page(static: StaticFiles, title: str, *children: Child) -> bytes:
+    """A page for somebody who has not signed in."""
+    body = element("main", element("p", "Tallybook", class_="brand"), element("h1", title), *children)
+    return _framed(static, f"{title} · Tallybook", body, None, kind="console narrow")
 
 
 def message_page(viewer: Viewer | None, static: StaticFiles, title: str, message: str) -> bytes:
@@ -125,7 +131,7 @@ def _framed(static: StaticFiles, title: str, body: Html, venue: Venue | None, *,
 
 
 def _top(viewer: Viewer) -> Html:
-    ways = [("Tournaments", CONSOLE), ("Sessions", f"{CONSOLE}/sessions")]
+    ways = [("Tournaments", CONSOLE), ("Sessions", f"{CONSOLE}/sessions")] if viewer.may(Scope.READ) else []
     if viewer.may(Scope.ADMIN):
         ways.insert(1, ("Tokens", f"{CONSOLE}/tokens"))
     who = element("span", viewer.token.name, element("span", viewer.token.scope.text, class_="badge"), class_="who")
@@ -133,7 +139,7 @@ def _top(viewer: Viewer) -> Html:
     return element(
         "header",
         element("a", "Tallybook", href=CONSOLE, class_="brand"),
-        element("nav", *[element("a", text, href=to) for text, to in ways], aria_label="Console"),
+        element("nav", *[element("a", text, href=to) for text, to in ways], aria_label="Console") if ways else None,
         who,
         leave,
         class_="top",

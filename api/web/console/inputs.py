@@ -27,7 +27,7 @@ from api.interface.fields import (
 from api.interface.sports import Sport
 from api.web.console.field_words import COUNTS_TEXTS, FIELD_WORDS, FieldWords
 from api.web.console.pickers import local_text
-from api.web.html import Child, Html, element, joined
+from api.web.html import Child, Html, Value, element, joined
 from api.web.page import name_text
 from engine.domain.errors import Fault
 from engine.domain.expiry import ExpiresOn
@@ -174,6 +174,14 @@ def text_input(
 ) -> Html:
     """A one-line field that no row declares."""
     return _labelled(name, label, filling, about, required=required, sample=None, is_number=is_number)
+
+
+def own_input(
+    kind: str, name: str, label: str, filling: Filling, about: str, *children: Child, **attributes: Value
+) -> Html:
+    """An input, select or textarea that no row declares."""
+    it = element(kind, *children, **attributes, **_attributes(name, filling, about))
+    return _around(name, label, filling, about, it)
 
 
 def _field(field: Field, filling: Filling) -> Html:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from msgspec import Struct, json
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from api.access import auth
 from api.access.auth import Scope
@@ -31,7 +31,8 @@ from api.web.console.sheet import MatchRow, recorded, row_of, scorings_of
 from api.web.console.sheet_page import LINES_SHOWN, LOOKS, SheetRow, Tables, sheet_page
 from api.web.page import Query
 from engine.domain.commands import RecordResult, RecordResults
-from engine.domain.errors import NotFound, Overtaken, PreconditionFailed, Refusal, Unacceptable
+from engine.domain.errors import Fault, NotFound, Overtaken, PreconditionFailed, Refusal, Unacceptable
+from engine.domain.faults import unacceptable
 from engine.domain.terms import CompetitionId, Sequence
 from engine.log import reading
 from projections.answers.board_table import BoardTableQuestion
@@ -84,21 +85,23 @@ class SheetHandlers:
         self._console = console
 
     async def form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
-        refuse_beyond_scope(viewer.token, Scope.WRITE)
+        _refuse_readers(viewer)
         async with self._console.handlers.visited(incoming, viewer.token) as context:
-            found = await _found(incoming, context)
-            return await self._page(incoming, viewer, context, found, _judged(context, found, {}, {}))
+            found = await _found(incoming, viewer, context)
+            return await self._page(
+                incoming, viewer, context, found, _judged(context, found, {}, {}, may_postpone=True)
+            )
 
     async def save(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
-        refuse_beyond_scope(viewer.token, Scope.WRITE)
+        _refuse_readers(viewer)
         form = await self._console.body(incoming)
         key, looks, typed = form.pop(KEY, ""), form.pop(LOOKS, None) is not None, _typed(form)
         async with self._console.handlers.visited(incoming, viewer.token) as context:
-            found, refused, saved = await _found(incoming, context), dict[CompetitionId, str](), 0
+            found, refused, saved = await _found(incoming, viewer, context), dict[CompetitionId, str](), 0
             gone = len(typed.keys() - found.matches.keys())
             for _ in range(_TIMES_COMPARED):
                 found = replace(found, matches={one: context.competition(one) for one in found.matches})
-                judged = _judged(context, found, typed, refused)
+                judged = _judged(context, found, typed, refused, may_postpone=viewer.may(Scope.WRITE))
                 if looks or not judged.said:
                     break
                 try:
@@ -115,7 +118,7 @@ class SheetHandlers:
                 saying = None if looks else saved
                 page = await self._page(incoming, viewer, context, found, judged, saved=saying, gone=gone, key=key)
                 return page_reply(page, code=200 if looks else 422)
-            return see_other(await _then(incoming, context, max(judged.done, default=None)))
+            return see_other(await _then(incoming, viewer, context, max(judged.done, default=None)))
 
     # ── Recording ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -195,15 +198,18 @@ class SheetHandlers:
             context.names,
             found,
             [*judged.rows.values()],
-            await self._tables(context, judged),
+            await self._tables(viewer, context, judged),
             Filling(key=key or new_key(), message=message),
             address=venue.address("/matchday", _addressed(incoming, found)),
             query=query,
             saved=saved,
+            part=viewer.token.part,
         )
 
-    async def _tables(self, context: RecallContext, judged: _Judged) -> Tables:
-        """As the results make them; as they are, if there are none."""
+    async def _tables(self, viewer: Viewer, context: RecallContext, judged: _Judged) -> Tables:
+        """As the results make them; as they are, if there are none. A scorer sees none."""
+        if viewer.token.part is not None:
+            return Tables()
         if judged.said:
             command = RecordResults(items=tuple(judged.said.values()))
             decided = await self._console.desk.preview(context.live, command)
@@ -227,6 +233,8 @@ def _judged(
     found: RoundMatches,
     typed: Mapping[CompetitionId, _Typed],
     refused: Mapping[CompetitionId, str],
+    *,
+    may_postpone: bool,
 ) -> _Judged:
     """The rows of the sheet, and what is to be recorded of what was typed. `refused`: what cannot be, and why."""
     judged = _Judged(rows={}, said={}, overtaken=[], done=[])
@@ -245,6 +253,8 @@ def _judged(
         if shown is not None and its is not None and its.is_changed:
             zone = zone_of(context.publication.presentation.zone)
             try:
+                if its.row.how == sheet.POSTPONED and not may_postpone:
+                    raise unacceptable([Fault("how", "only organisers postpone")])
                 said = recorded(competition_id, match, its.row, scorings, zone)
             except Unacceptable as error:
                 _mark(judged, competition_id, its, wrong="; ".join(fault.message for fault in error.faults))
@@ -298,9 +308,18 @@ def _was(match: RoundMatch, shown: MatchRow | None) -> str:
     return f"{own_tag(match)} {'' if shown is None else shown.text}"
 
 
-async def _found(incoming: IncomingRequest, context: RecallContext) -> RoundMatches:
+def _refuse_readers(viewer: Viewer) -> None:
+    """Raises Forbidden unless the viewer may record results, or those of a part."""
+    if viewer.token.part is None:
+        refuse_beyond_scope(viewer.token, Scope.WRITE)
+
+
+async def _found(incoming: IncomingRequest, viewer: Viewer, context: RecallContext) -> RoundMatches:
+    """The matches of the page; of a scorer, only those of their part."""
     asked = read_query(incoming.request.query, _FIELDS)
     asked.pop("done", None)
+    if (part := viewer.token.part) is not None:
+        asked |= {name: value for name, value in asdict(part).items() if value is not None}
     return await ask(context, RoundMatchesQuestion(now=datetime.now(UTC), **asked))
 
 
@@ -310,10 +329,10 @@ def _addressed(incoming: IncomingRequest, found: RoundMatches) -> Query:
     return group if found.round is None else {**group, "round": found.round.key}
 
 
-async def _then(incoming: IncomingRequest, context: RecallContext, done: Sequence | None) -> str:
+async def _then(incoming: IncomingRequest, viewer: Viewer, context: RecallContext, done: Sequence | None) -> str:
     """The address of the page after everything is saved: of the same round, if there still is one."""
     try:
-        query = _addressed(incoming, await _found(incoming, context))
+        query = _addressed(incoming, await _found(incoming, viewer, context))
     except NotFound:
         query = {}
     return address_of(incoming, "/matchday", query if done is None else {**query, "done": str(done)})

@@ -6,8 +6,9 @@ from typing import Final
 
 from msgspec import UNSET, Struct
 
+from api.access.auth import Part
 from api.interface.direction import isolated
-from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live
+from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.console.inputs import KEY, Filling, complaint
 from api.web.console.sheet import (
     EXTRA_TIME,
@@ -69,10 +70,10 @@ def sheet_page(
     address: str,
     query: Query,
     saved: int | None,
-    is_fixed: bool = False,
+    part: Part | None,
 ) -> bytes:
     """The page. `address`: where the form is sent. `saved`: how many results of the form were saved; None: it was not
-    sent. `is_fixed`: the viewer cannot choose another round."""
+    sent. `part`: of a scorer, who sees only the matches."""
     left = [one for one in rows if one.wrong or one.asked or one.other]
     return console_page(
         viewer,
@@ -80,19 +81,22 @@ def sheet_page(
         done_message(query),
         None if saved is None else _saved(venue, saved, len(left)),
         complaint(filling, []),
-        None if is_fixed else _rounds(venue, found),
+        ways(way("Scorers", venue.address("/scorers"))) if part is None and rows else None,
+        _rounds(venue, found) if part is None or part.round is None else None,
         element("p", venue.sport("There are no {matches} yet.")) if found.round is None else None,
         element(
             "form",
             element("input", type="hidden", name=KEY, value=filling.key),
             element(
                 "div",
-                *_matches(venue, names, rows),
+                *_matches(venue, names, rows, is_scorer=part is not None),
                 _more(venue, found.more),
                 element(
                     "p",
                     element("button", "Save", class_="chief"),
-                    element("button", "Show the table", name=LOOKS, value="1", class_="button"),
+                    element("button", "Show the table", name=LOOKS, value="1", class_="button")
+                    if part is None
+                    else None,
                     class_="actions saving",
                 ),
                 class_="matches",
@@ -100,8 +104,8 @@ def sheet_page(
             element("div", *_tables(names, tables), id="foreseen", class_="tables"),
             method="post",
             action=address,
-            class_="sheet",
-            data_sheet=True,
+            class_="sheet" if part is None else "sheet alone",
+            data_sheet=part is None,
         )
         if rows
         else None,
@@ -168,7 +172,7 @@ def _left(one: Round) -> str:
 # ── Matches ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _matches(venue: Venue, names: NamesById, rows: Items[SheetRow]) -> Iterator[Html]:
+def _matches(venue: Venue, names: NamesById, rows: Items[SheetRow], *, is_scorer: bool) -> Iterator[Html]:
     """All of them, under their groups if there are several."""
     groups = {one.match.group_id for one in rows}
     last = None
@@ -176,16 +180,17 @@ def _matches(venue: Venue, names: NamesById, rows: Items[SheetRow]) -> Iterator[
         if len(groups) > 1 and one.match.group_id != last:
             yield element("h2", f"Division {one.match.group_id}")
         last = one.match.group_id
-        yield _match(venue, names, one)
+        yield _match(venue, names, one, is_scorer=is_scorer)
 
 
-def _match(venue: Venue, names: NamesById, row: SheetRow) -> Html:
+def _match(venue: Venue, names: NamesById, row: SheetRow, *, is_scorer: bool) -> Html:
     number, match = row.competition_id, row.match
     of = [names.competitor(one).name for one in match.participants]
     if row.typed is None:
         shown = " – ".join(of) if len(of) <= 2 else venue.sport(f"{len(of)} {{teams}}")  # noqa: RUF001 - one against the other
         form = venue.address(f"/competitions/{number}/record")
-        return element("p", element("a", isolated(shown), href=form), f" {_recorded(match)}", class_="match")
+        link = name_text(shown) if is_scorer else element("a", isolated(shown), href=form)
+        return element("p", link, f" {_recorded(match)}", class_="match")
     said = [text for text in (_sentence(row.wrong), row.asked, row.other) if text]
     described = f"said-{number}" if said else None
     boxes = [
@@ -200,7 +205,7 @@ def _match(venue: Venue, names: NamesById, row: SheetRow) -> Html:
         element("span", ":", aria_hidden="true", class_="colon"),
         boxes[1],
         element("label", name_text(of[1]), for_=f"away-{number}", class_="away"),
-        _how(row, of),
+        _how(row, of, is_scorer=is_scorer),
         element(
             "input",
             type="datetime-local",
@@ -208,7 +213,9 @@ def _match(venue: Venue, names: NamesById, row: SheetRow) -> Html:
             value=row.typed.on,
             aria_label="New date, or none",
             class_="on",
-        ),
+        )
+        if not is_scorer
+        else None,
         element("p", *_when(venue, match), class_="when"),
         live(f"match-{number}", _recorded(match)),
         element("p", " ".join(said), class_="fault", id=described) if said else None,
@@ -237,14 +244,14 @@ def _box(row: SheetRow, side: str, name: str, value: str, described: str | None)
     )
 
 
-def _how(row: SheetRow, of: Items[str]) -> Html:
+def _how(row: SheetRow, of: Items[str], *, is_scorer: bool) -> Html:
     assert row.typed is not None
     texts = {
         PLAYED: "By the score",
         WALKOVERS[0]: f"Walkover for {of[0]}",
         WALKOVERS[1]: f"Walkover for {of[1]}",
         LOST_BY_BOTH: "Not played, lost by both",
-        POSTPONED: "Postponed",
+        **({} if is_scorer else {POSTPONED: "Postponed"}),
         ABANDONED: "Abandoned, not decided",
         EXTRA_TIME: "After extra time",
         PENALTIES[0]: f"Penalties, won by {of[0]}",

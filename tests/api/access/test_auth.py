@@ -200,9 +200,9 @@ async def test_only_a_token_that_is_in_force_can_be_revoked(database: Database) 
     assert answers == [True, False, False, False, False, False]
 
 
-def test_scopes_grow_from_read_to_admin() -> None:
-    assert Scope.READ < Scope.WRITE < Scope.ADMIN
-    assert [scope.text for scope in Scope] == ["read", "write", "admin"]
+def test_scopes_grow_from_score_to_admin() -> None:
+    assert Scope.SCORE < Scope.READ < Scope.WRITE < Scope.ADMIN
+    assert [scope.text for scope in Scope] == ["score", "read", "write", "admin"]
 
 
 @pytest.mark.parametrize(("bound_to", "allowed"), [(None, True), ([], False), ([4, 5], True), ([4], False)])

@@ -61,6 +61,8 @@ NEEDED: Final = {
     "/tournament/{tournament}/rankings/like": Scope.WRITE,
     "/tournament/{tournament}/rankings/{ranking_id}/add": Scope.WRITE,
     "/tournament/{tournament}/matchday": Scope.WRITE,
+    "/tournament/{tournament}/scorers": Scope.WRITE,
+    "/tournament/{tournament}/scorers/{token_id}/revoke": Scope.WRITE,
     "/tournament/{tournament}/publication": Scope.ADMIN,
     "/tournament/{tournament}/competitors/{competitor_id}/export": Scope.ADMIN,
     "/tournament/{tournament}/webhooks": Scope.ADMIN,
@@ -112,7 +114,7 @@ EXPECTED: Final = {
     "/publication/reveal-next": Scope.ADMIN,
     "/publication/reveal-all": Scope.ADMIN,
 }
-OPEN: Final = {"/sign-in", "/sign-out"}
+OPEN: Final = {"/sign-in", "/sign-out", "/score"}
 WRONG_NUMBERS: Final = ("0.5", "1e3", "\N{FULLWIDTH DIGIT ONE}", "0x1", "1_000")
 
 
@@ -127,7 +129,7 @@ MATCH: Final = "date,participants,score\n2026-05-03,Ada|Ben,2:1\n"
 USUAL: Final = {"name": "Cup", "csv": MATCH, "scope": "read", "group_id": "1"}
 """What forms are filled in with, where they ask for it."""
 NUMBERS_OF_FORMS: Final = {
-    *("group_id", "round", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
+    *("division", "group_id", "round", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
     *("criteria[1].best", "expires_in_days", "freeze", "reveal", "every"),
 }
 
@@ -226,8 +228,10 @@ async def test_each_page_and_each_change_needs_its_scope(
 
 
 async def test_links_lead_to_every_page(service: Service, visitor: Visitor, season: Season) -> None:
-    """But to that of signing in. Some are there only before, and some only after a change."""
-    templates = routes_below(service, CONSOLE).keys() - {f"{CONSOLE}/sign-in"}
+    """But to that of signing in, and of a scorer's link. Some are there only before, and some only after a change."""
+    templates = routes_below(service, CONSOLE).keys() - {f"{CONSOLE}/sign-in", f"{CONSOLE}/score"}
+    scorer = {"name": "Ann", "division": "1", "until": "2100-01-01"}
+    assert (await visitor.fill(at(season, "/scorers"), scorer)).status == 200
     added = await season.client.put(
         f"{season.path}/add.json", {"participants_delta": deltas((season.ids[0], season.unity_id, 1))}
     )

@@ -221,6 +221,7 @@ def pages_of(championship: Championship) -> list[str]:
         *(
             "/competitors/names",
             "/log",
+            "/scorers",
             "/bring",
             "/rankings/like",
             f"{ranking}/participants",
