@@ -21,7 +21,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from api.access import auth
-from api.access.auth import Part, Scope
+from api.access.auth import Scope, ScorerPart
 from api.desk.desk import Desk, open_desk
 from api.service.app import make_front, serving
 from api.service.settings import Settings
@@ -149,7 +149,7 @@ async def make_token(
             scope=scope,
             tournament_ids=tournament_ids,
             expires_in_days=None,
-            part=Part(round="1") if scope is Scope.SCORE else None,
+            part=ScorerPart(round="1") if scope is Scope.SCORE else None,
         )
     return text
 

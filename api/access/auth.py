@@ -95,7 +95,7 @@ GRANTED: Final = (Scope.READ, Scope.WRITE, Scope.ADMIN)
 """The scopes that somebody who makes a token can choose. A scorer gets SCORE with a part."""
 
 
-class Part(Struct, frozen=True):
+class ScorerPart(Struct, frozen=True):
     """The matches whose results a scorer may enter: those of a group, or of a round by its key, or of both."""
 
     group_id: int | None = None
@@ -117,9 +117,9 @@ class Token(Struct, frozen=True):
     only_round: str | None = None
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> ScorerPart | None:
         """The matches whose results it may enter, and nothing else; None: it is no scorer's."""
-        return Part(self.only_group, self.only_round) if self.scope is Scope.SCORE else None
+        return ScorerPart(self.only_group, self.only_round) if self.scope is Scope.SCORE else None
 
     def allows(self, tournament_id: TournamentId) -> bool:
         """Whether the token is for this tournament. Its scope and its end are checked elsewhere."""
@@ -134,7 +134,7 @@ async def create(
     tournament_ids: Iterable[TournamentId] | None,
     expires_in_days: int | None,
     expires_at: datetime | None = None,
-    part: Part | None = None,
+    part: ScorerPart | None = None,
 ) -> tuple[Token, str]:
     """Makes a token. Returns it with its text, which is never shown again.
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from api.access import auth
-from api.access.auth import Part, Scope, Token, unacceptable_token
+from api.access.auth import Scope, ScorerPart, Token, unacceptable_token
 from engine.database.pool import Database
 from engine.domain.errors import Fault, NotFound
 from engine.domain.faults import refuse_if_any
@@ -72,12 +72,12 @@ async def grant(
 
 
 async def grant_scoring(
-    database: Database, mine: Token, tournament_id: TournamentId, *, name: str, part: Part, until: datetime
+    database: Database, mine: Token, tournament_id: TournamentId, *, name: str, part: ScorerPart, until: datetime
 ) -> tuple[Token, str]:
     """Makes a token for entering results of a part of the tournament. It ends at `until`, and does not outlive one's
     own. Raises Unacceptable."""
     ends = until if mine.expires_at is None else min(until, mine.expires_at)
-    async with database.connection() as connection:
+    async with database.writing() as connection:
         return await auth.create(
             connection,
             name=name,
@@ -89,7 +89,7 @@ async def grant_scoring(
         )
 
 
-def asked_link(sent: Mapping[str, str], zone: tzinfo, now: datetime) -> tuple[Part, datetime]:
+def asked_link(sent: Mapping[str, str], zone: tzinfo, now: datetime) -> tuple[ScorerPart, datetime]:
     """The part of a link, and when it ends. Raises Unacceptable, naming every fault."""
     faults, until = list[Fault](), now
     if fault := name_fault(sent.get("name", "").strip()):
@@ -107,7 +107,7 @@ def asked_link(sent: Mapping[str, str], zone: tzinfo, now: datetime) -> tuple[Pa
     except (ValueError, OverflowError):
         faults.append(Fault("until", "must be a day, such as 2026-05-09"))
     refuse_if_any(faults)
-    return Part(int(division) if division else None, round_key or None), until
+    return ScorerPart(int(division) if division else None, round_key or None), until
 
 
 def _refuse_longer_life(mine: Token, expires_in_days: int | None) -> None:

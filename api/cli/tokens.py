@@ -86,7 +86,7 @@ async def make_link(
         zone = zone_of(view.publication.presentation.zone)
         sent = {"name": name, "until": until, "round": only_round, "division": group}
         part, ends = asked_link(sent, zone, datetime.now(UTC))
-        async with desk.database.connection() as connection:
+        async with desk.database.writing() as connection:
             token, text = await auth.create(
                 connection,
                 name=name,

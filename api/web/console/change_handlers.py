@@ -1,11 +1,11 @@
 """Changes of a tournament through forms of the console: those of `changes.py`, and points."""
 
 import re
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final, cast
 
-from msgspec import json
+from msgspec import UNSET, json
 from msgspec.structs import asdict, replace
 
 from api.access.auth import Scope
@@ -19,7 +19,7 @@ from api.interface.declarations import RecallContext
 from api.interface.fields import IDS, Fields, FormReader, read_query
 from api.interface.kinds import KindName, create_ranking, kinds
 from api.interface.names import Names
-from api.web.console import lists_pages
+from api.web.console import lists_pages, sheet
 from api.web.console.answering import (
     DONE_FIELD,
     OFFSET_FIELD,
@@ -43,6 +43,8 @@ from api.web.console.lists_pages import removal_page
 from api.web.console.pickers import with_times
 from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
 from api.web.console.typed_names import with_ids
+from api.web.html import element, joined
+from engine.domain.commands import RecordResult
 from engine.domain.errors import Fault, TallybookError, Unreadable
 from engine.domain.faults import cited, refuse_if_any, unacceptable
 from engine.domain.notation import Notation
@@ -72,12 +74,21 @@ class ChangeHandlers:
         return await self._form_page(change, incoming, viewer, None)
 
     async def _form_page(
-        self, change: Change, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None
+        self,
+        change: Change,
+        incoming: IncomingRequest,
+        viewer: Viewer,
+        refused: Filling | None,
+        asked: str | None = None,
     ) -> bytes:
-        """The page of a change. `refused`: the form as it was sent, with its faults, if it has any."""
+        """The page of a change. `refused`: the form as it was sent, with its faults, if it has any. `asked`: a question
+        about it."""
         async with self._console.handlers.visited(incoming, viewer.token) as context:
             ids = incoming.ids
             beginning, venue = await change.begin(context, ids), await venue_of(context, incoming)
+            if asked is not None:
+                question = element("p", venue.sport(asked), class_="warning")
+                beginning = replace(beginning, at_once=False, shown=joined((question, beginning.shown)))
             filling = replace(
                 refused or Filling(key=new_key(), given=beginning.given),
                 if_match=beginning.if_match if refused is None or refused.if_match is None else refused.if_match,
@@ -120,12 +131,12 @@ class ChangeHandlers:
         try:
             async with self._console.handlers.visited(incoming, viewer.token) as context:
                 is_seen = not change.looks_at_form or seen == seen_form(form)
-                is_seen = is_seen or (await change.begin(context, incoming.ids)).at_once
                 read = await self._read(change, form, context, incoming.ids)
-            if not is_seen:
-                return page_reply(
-                    await self._form_page(change, incoming, viewer, Filling(key=key or new_key(), given=form))
-                )
+                asked = None if is_seen else _question(change, read, context, incoming.ids)
+                at_once = (await change.begin(context, incoming.ids)).at_once and asked is None
+            if not is_seen and not at_once:
+                filling = Filling(key=key or new_key(), given=form)
+                return page_reply(await self._form_page(change, incoming, viewer, filling, asked))
             receipt = await self._console.handlers.perform(
                 incoming, change.operation, viewer.token, {**read, **change.fixed}, key=key, if_match=if_match
             )
@@ -248,6 +259,19 @@ class ChangeHandlers:
 
 def _zone_of(view: View) -> tzinfo:
     return zone_of(view.publication.presentation.zone)
+
+
+def _question(change: Change, read: Form, context: RecallContext, ids: PathIds) -> str | None:
+    """What a new result should be asked about before it is recorded; None: nothing."""
+    if change.operation is not RECORD:
+        return None
+    competition_id = CompetitionId(ids["competition_id"])
+    match, fields = context.competition(competition_id), FormReader(RECORD.fields).read(read)
+    said = RecordResult(competition_id=competition_id, **fields)
+    if said.result in (UNSET, match.result):
+        return None
+    begins = match.date if said.started_at is UNSET else said.started_at
+    return sheet.doubt(match.participants, begins, said, datetime.now(UTC))
 
 
 def with_winner(participants: tuple[CompetitorId, ...], form: Form) -> Form:

@@ -6,7 +6,7 @@ from typing import Final
 
 import segno
 
-from api.access.auth import Part, Token
+from api.access.auth import ScorerPart, Token
 from api.interface.direction import isolated
 from api.web.console.frame import CONSOLE, Venue, Viewer, console_page, data_table, narrow_page, way, ways
 from api.web.console.inputs import Filling, complaint, form, own_input
@@ -62,7 +62,7 @@ def scorers_page(viewer: Viewer, venue: Venue, rounds: Items[Round], links: Item
 def _link(venue: Venue, token: Token) -> list[Child]:
     return [
         name_text(token.name),
-        _part_text(token.part or Part()),
+        _part_text(token.part or ScorerPart()),
         None if token.expires_at is None else venue.words.time_element(token.expires_at),
         element(
             "form",
@@ -73,7 +73,7 @@ def _link(venue: Venue, token: Token) -> list[Child]:
     ]
 
 
-def _part_text(part: Part) -> str:
+def _part_text(part: ScorerPart) -> str:
     texts = [] if part.round is None else [f"round {part.round}"]
     texts += [] if part.group_id is None else [f"division {part.group_id}"]
     return ", ".join(texts)
@@ -84,7 +84,7 @@ def made_link_page(viewer: Viewer, venue: Venue, token: Token, link: str) -> byt
     return console_page(
         viewer,
         "The link is made",
-        element("p", f"{isolated(token.name)}: {_part_text(token.part or Part())}", class_="subject"),
+        element("p", f"{isolated(token.name)}: {_part_text(token.part or ScorerPart())}", class_="subject"),
         element("p", "Let the phone read it now, or send the link. It is not shown again.", class_="warning"),
         drawn(link) if len(link) <= _LINK_CHARACTERS_DRAWN else None,
         element("p", element("code", link, class_="secret"), class_="card"),

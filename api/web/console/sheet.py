@@ -18,7 +18,7 @@ from engine.domain.errors import Fault, Unacceptable
 from engine.domain.faults import unacceptable
 from engine.domain.scoring import ABANDONED, NotRead, Undecided, choose, scores_duels, wanted, winner_by_score
 from engine.domain.state import CompetitionState, RankingState
-from engine.domain.terms import CompetitionId
+from engine.domain.terms import CompetitionId, CompetitorId
 
 PLAYED: Final = ""
 WALKOVERS: Final = ("wo-1", "wo-2")
@@ -110,15 +110,17 @@ def recorded(
     return said
 
 
-def doubt(competition: CompetitionState, said: RecordResult, now: datetime) -> str | None:
-    """What a result should be asked about before it is recorded; None: nothing."""
+def doubt(
+    participants: tuple[CompetitorId, ...], begins: datetime | None, said: RecordResult, now: datetime
+) -> str | None:
+    """What a result of a match that begins then should be asked about before it is recorded; None: nothing."""
     if said.result is None:
         return None
-    winner = winner_by_score(competition.participants, said.result, even_with_word=True)
+    winner = winner_by_score(participants, said.result)
     if said.winner_id is not None and winner not in (None, said.winner_id):
         return "The winner has the lower score. Is that right?"
-    if competition.date is not None and competition.date > now:
-        return "This match is still to come. Has it been played?"
+    if begins is not None and begins > now:
+        return "This {match} is still to come. Has it been played?"
     return None
 
 

@@ -266,7 +266,7 @@ def _judged(
 def _take(judged: _Judged, competition_id: CompetitionId, its: _Typed, said: RecordResult, refused: str | None) -> None:
     """Adds what is said of a match, unless somebody must look at it first."""
     match = judged.rows[competition_id].match
-    asked = None if its.sure else sheet.doubt(match, said, datetime.now(UTC))
+    asked = None if its.sure else sheet.doubt(match.participants, match.date, said, datetime.now(UTC))
     if not sheet.changes(match, said):
         judged.done.append(match.revised)
     elif its.was.partition(" ")[0] != own_tag(match):

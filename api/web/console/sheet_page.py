@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import UNSET, Struct
 
-from api.access.auth import Part
+from api.access.auth import ScorerPart
 from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.console.inputs import KEY, Filling, complaint
@@ -70,7 +70,7 @@ def sheet_page(
     address: str,
     query: Query,
     saved: int | None,
-    part: Part | None,
+    part: ScorerPart | None,
 ) -> bytes:
     """The page. `address`: where the form is sent. `saved`: how many results of the form were saved; None: it was not
     sent. `part`: of a scorer, who sees only the matches."""
@@ -191,7 +191,7 @@ def _match(venue: Venue, names: NamesById, row: SheetRow, *, is_scorer: bool) ->
         form = venue.address(f"/competitions/{number}/record")
         link = name_text(shown) if is_scorer else element("a", isolated(shown), href=form)
         return element("p", link, f" {_recorded(match)}", class_="match")
-    said = [text for text in (_sentence(row.wrong), row.asked, row.other) if text]
+    said = [text for text in (_sentence(row.wrong), row.asked and venue.sport(row.asked), row.other) if text]
     described = f"said-{number}" if said else None
     boxes = [
         _box(row, side, name, value, described)

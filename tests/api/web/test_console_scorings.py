@@ -87,3 +87,18 @@ async def test_the_page_of_a_ranking_lists_the_results_that_give_nothing(
     assert "abandoned" in words(shown)
     assert "Forms that count" in words(shown)
     assert f"/competitions/{match}/record" in shown
+
+
+async def test_the_result_of_a_match_to_come_is_asked_about_and_a_second_yes_records_it(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, _ = league.ids
+    match = await league.play(a, b, "", started_at="2100-05-02 13:00:00")
+    form = at(season, f"/competitions/{match}/record")
+    asked = await visitor.fill(form, {"result": "2:1"})
+    assert "is still to come. Has it been played?" in words(asked.body.decode())
+    assert (await league.client.get(f"competitions/{match}.json")).json["competition"]["result"] is None
+    filled, action = form_of(asked.body.decode())
+    assert (await visitor.post(action, filled)).status == 303
+    assert (await league.client.get(f"competitions/{match}.json")).json["competition"]["result"] == "2:1"
+    assert (await visitor.fill(form, {"location": "Cork"})).status == 303
