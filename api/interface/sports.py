@@ -8,6 +8,7 @@ like football, is of football.
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import Final, Protocol
 
 import msgspec
@@ -21,6 +22,8 @@ _COMPETITOR: Final = "competitor"
 _COMPETITION: Final = "competition"
 _TELLING: Final = 4
 """Unities whose names say the kind, whatever is scored."""
+_LOOKED_AT: Final = 100
+"""Rankings among which a sport is sought."""
 
 
 class SportColumn(Struct, frozen=True):
@@ -56,14 +59,14 @@ class _Ranking(Protocol):
 def kind_of(ranking: _Ranking) -> Kind | None:
     """The kind that the ranking is of, if it has its unities and scores like it; the names of many are enough."""
     ids = {unity.name: unity_id for unity_id, unity in ranking.unities.items()}
-    found = [kind for kind in kinds().values() if ids.keys() == {unity.name for unity in kind.unities}]
+    found = _by_unities().get(frozenset(ids), [])
     alike = [kind for kind in found if kind.scorings and kind.scorings_with(ids) == ranking.scorings]
     return next(iter(alike or (found if len(ids) >= _TELLING else [])), None)
 
 
 def sport_of(rankings: Iterable[_Ranking]) -> Sport:
     """The sport of the first ranking that is of a kind."""
-    for ranking in rankings:
+    for ranking in islice(rankings, _LOOKED_AT):
         if (kind := kind_of(ranking)) is not None:
             return Sport(kind.competitor, kind.competition)
     return Sport()
@@ -81,6 +84,14 @@ def in_order(unities: Iterable[str]) -> list[int]:
     names, known = [*unities], [*_table()["columns"]]
     numbers = [*range(len(names))]
     return sorted(numbers, key=lambda number: known.index(names[number])) if set(names) <= {*known} else numbers
+
+
+@cache
+def _by_unities() -> Mapping[frozenset[str], list[Kind]]:
+    found: dict[frozenset[str], list[Kind]] = {}
+    for kind in kinds().values():
+        found.setdefault(frozenset(unity.name for unity in kind.unities), []).append(kind)
+    return found
 
 
 @cache

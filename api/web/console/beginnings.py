@@ -18,7 +18,7 @@ from api.interface.rendering import encode
 from api.web.console.inputs import JSON_FIELD, NAMES_FIELD, Beginning, Option
 from api.web.console.scoring_part import results_part, scorings_part
 from api.web.console.taken_forms import AWAY, HOME, LIKE
-from api.web.console.typed_names import typed_text
+from api.web.console.typed_names import typed_texts
 from engine.domain.presentation import LANGUAGES
 from engine.domain.scoring import scores_duels, winner_by_score
 from engine.domain.state import CompetitionState
@@ -91,7 +91,7 @@ async def competition(view: View, ids: PathIds) -> Beginning:
     given = _given(
         view,
         found,
-        participants=", ".join(typed_text(view, one) for one in found.participants),
+        participants=", ".join(typed_texts(view, found.participants)),
         group_id=str(found.group_id),
         scale=found.scale,
         round="" if found.round is None else str(found.round),

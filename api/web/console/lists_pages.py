@@ -1,8 +1,7 @@
 """The pages that list the competitors and the competitions of a tournament."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from typing import Final
 
@@ -11,6 +10,7 @@ from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.console.inputs import Filling, form, new_key
+from api.web.console.typed_names import typed_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
 from engine.domain.events import Result
@@ -199,19 +199,10 @@ def competitor_choices(those: CompetitorList) -> Html:
     """The names of competitors, for forms that take them: the first ones, and the number of the rest."""
     alike = Counter(found.name for found in those.competitors.values())
     shown = [
-        element("li", element("bdi", found.name, class_="chosen"), data_id=_typed(one, found.name, alike))
+        element("li", element("bdi", found.name, class_="chosen"), data_id=typed_text(one, found.name, alike))
         for one, found in those.competitors.items()
         if found.erased is None
     ]
     rest = those.total - len(those.competitors)
     more = element("p", f"{number_text(rest)} more are in the list.") if rest else None
     return element("details", element("summary", "Names to choose from"), element("ul", *shown), more, class_="ids")
-
-
-def _typed(competitor_id: CompetitorId, name: str, alike: Mapping[str, int]) -> str:
-    """What a form takes for a competitor: its name, if that can mean nothing else."""
-    return name if alike[name] == 1 and not _ODD.search(name) else f"id:{competitor_id}"
-
-
-_ODD: Final = re.compile(r"[,:]|^\d+$")
-"""A name that is several, or an id."""

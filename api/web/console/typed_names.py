@@ -1,15 +1,16 @@
 """Names that people type into forms of the console, in place of the ids that operations take."""
 
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
-from contextlib import suppress
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from msgspec import structs
 
 from api.http.forms import Form
 from api.interface.fields import RESULT, Fields, FormReader
-from api.interface.names import Names
+from api.interface.names import COMPARED_MAX, Names
 from api.interface.rendering import encode
 from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.faults import unacceptable
@@ -43,14 +44,22 @@ def with_ids(
     return read
 
 
-def typed_text(view: View, competitor_id: CompetitorId) -> str:
-    """What a form takes for a competitor: its name, if that means nothing else."""
-    name = view.names.competitor(competitor_id).name
-    if not set(name) & {",", ":"}:
-        with suppress(NotFound, Unacceptable):
-            if Names(view.live.board).competitor(name) == competitor_id:
-                return name
-    return f"id:{competitor_id}"
+def typed_texts(view: View, competitor_ids: Items[CompetitorId]) -> list[str]:
+    """What forms take for competitors: their names, or where there are many, ids."""
+    those = view.live.board.competitors
+    if len(those) > COMPARED_MAX:
+        return [f"id:{one}" for one in competitor_ids]
+    alike = Counter(its.name for _, its in those.run(1, len(those)))
+    return [typed_text(one, those[one].name, alike) for one in competitor_ids]
+
+
+def typed_text(competitor_id: CompetitorId, name: str, alike: Mapping[str, int]) -> str:
+    """Its name, if that can mean nothing else. `alike`: how many have a name."""
+    return name if alike[name] == 1 and not _ODD.search(name) else f"id:{competitor_id}"
+
+
+_ODD: Final = re.compile(r"[,:]|^\d+$")
+"""A name that would be several, or an id."""
 
 
 def _ids(find: Callable[[str], Steps[Any]], texts: Items[str]) -> Steps[list[str]]:
