@@ -293,7 +293,7 @@ class Totals(Mapping[CompetitorId, int]):
                 column[(whole or known.shard(competitor_id))[competitor_id]] += delta.amount
             except (LookupError, OverflowError):
                 self.add(competitor_id, delta.amount)
-                column, whole = self._column, known.whole
+                column = self._column  # perhaps another one, for wide sums
 
     def make_room(self) -> None:
         """Makes room for the sums of all competitors who were ever in the list, so that the column need not grow with

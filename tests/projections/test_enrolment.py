@@ -8,8 +8,9 @@ from weakref import ref
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.terms import CompetitorId
-from projections.columns import enrolment
+from engine.domain.events import Delta
+from engine.domain.terms import CompetitorId, UnityId
+from projections.columns import enrolment, shards
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.shards import WHOLE_MAX
 from tests.histories import unhurried
@@ -82,6 +83,24 @@ def assert_same(found: Enrolment, listed: list[CompetitorId]) -> None:
         assert (competitor_id in found) == (competitor_id in found.lookup()) == (competitor_id in listed)
     places = [found.place(competitor_id) for competitor_id in listed]
     assert places == sorted(places, key=lambda place: -1 if place is None else place)
+
+
+deltas: Final = st.lists(st.builds(Delta, who, st.just(UnityId(1)), amounts), max_size=12)
+
+
+@unhurried
+@given(lists, deltas, st.booleans())
+def test_many_deltas_at_once_give_the_sums_that_they_give_one_by_one(
+    start: list[CompetitorId], deltas: list[Delta], is_divided: bool
+) -> None:
+    """Also beyond 64 bits, for competitors who were never in the list, and in one that is or becomes divided."""
+    with mock.patch.object(shards, "WHOLE_MAX", 2 if is_divided else WHOLE_MAX):
+        (at_once, together), (one_by_one, each) = [(found, Totals(found)) for found in map(Enrolment, (start, start))]
+        together.add_all(deltas)
+        for delta in deltas:
+            each.add(delta.competitor_id, delta.amount)
+        assert (together, at_once) == (each, one_by_one)
+        assert together.trimmed() == each.trimmed()
 
 
 def test_competitors_are_looked_up_in_a_list_that_is_divided() -> None:
