@@ -77,6 +77,10 @@ _TABLES: Final[dict[str, dict[str, str]]] = {
     "cup.football.json": {"Group A": "Northey 1 3, Southey 2 0", "Group B": "Eastey 1 1, Westey 1 1"},
     "league.xlsx": {"Fixtures": "Pier Rovers 1 7, Quay Athletic 2 3, Dock United 3 2, Mole Town 4 1"},
     "league.ods": {"Spiele": "Pier Rovers 1 4, Quay Athletic 2 3, Dock United 3 3, Mole Town 4 1"},
+    "divisions.ods": {"North": "Alder 1 4, Birch 2 1", "South": "Dogwood 1 3, Cedar 2 0"},
+    "season.csv": {"Table": "Birch 1 4, Dogwood 2 4, Alder 3 2, Cedar 4 0"},
+    "runde.csv": {"Table": "Gum 1 4, Elm 2 3, Holly 3 1, Fir 4 0"},
+    "times.csv": {"Table": "Berta Fern 1 1799000, Anna Birch 2 1865200, Carla Elm 3 None"},
     "handball.xlsx": {"Spiele": "Kai 1 4, Mole 2 2, Dock 3 1, Pier 4 1"},
     "ultra.xlsx": {
         "Ultra": "Berta Fern 1 1800000, Dora Oak 2 86399500, Carla Elm 3 86400000, Anna Birch 4 93784000, "
@@ -100,6 +104,9 @@ _TABLES: Final[dict[str, dict[str, str]]] = {
         "Harbour Ranklist": "Red Herrings 1 2, Sea Cows 2 1, Anchors 3 0",
         "Harbour Ranklist: all": "Red Herrings 1 2, Blue Whales 2 2, Sea Cows 3 1, Anchors 4 0",
     },
+    "equal.srk.json": {"Equal Penalty": "Clean 1 1, Tries 1 1, Empty 3 0"},
+    "seconds.srk.json": {"In Seconds": "First 1 2, Late 2 1, Open 3 0"},
+    "scoreboard.json": {"Contest": "t1 1 2, t2 2 1, t3 2 1, t4 4 0"},
     "gala.lef": {
         "100 m free women 13–14": "Berta Fern 1 61490, Anna Birch 2 61500",  # noqa: RUF001 - a dash
         "100 m free women 13–14 preliminaries": "Anna Birch 1 62030, Berta Fern 2 62900, Carla Elm 2 62900, "  # noqa: RUF001
@@ -131,6 +138,10 @@ _TABLES: Final[dict[str, dict[str, str]]] = {
 _LIKE: Final[dict[str, KindName]] = {
     "league.xlsx": "football",
     "league.ods": "football",
+    "divisions.ods": "football",
+    "season.csv": "football",
+    "runde.csv": "football",
+    "times.csv": "laps",
     "handball.xlsx": "handball",
     "ultra.xlsx": "laps",
     "run.ods": "laps",
