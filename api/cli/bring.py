@@ -63,18 +63,19 @@ async def bring(
         raise Unacceptable("With --json, nothing can be asked: add --yes or --dry-run.")
     reader, brought = read_file(read_whole(file), file.name)
     bringing = Bringing(brought, like=like, name=as_, dates=dates)
+    name = as_ or brought.name or file.stem
     if slug is None:
         offer = finished(bringing.judged(reader.name))
     else:
         async with desk_at(where) as desk, tournament_at(desk, slug) as view:
             offer = await in_time_slices(bringing.judged(reader.name, view.live.board))
     if not json:
-        _show(offer, slug or f"a new tournament, {isolated(as_ or brought.name)}")
+        _show(offer, slug or f"a new tournament, {isolated(name)}")
     if dry_run or not (yes or _is_wanted()):
         if json:
             printing.json(offer)
         return
-    slug, imported = await _bring(bringing, slug, as_ or brought.name, where)
+    slug, imported = await _bring(bringing, slug, name, where)
     if json:
         printing.json({"slug": slug, "import": imported.name, **asdict(offer)})
         return

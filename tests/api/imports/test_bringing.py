@@ -41,7 +41,7 @@ async def bring(
     dates: DateOrder | None = None,
 ) -> str:
     """Does what the command does, which listens for signals and so needs a process of its own. Returns the slug."""
-    _, brought = read_file((FILES / file).read_bytes(), str(file))
+    _, brought = read_file((FILES / file).read_bytes(), Path(file).name)
     return await bring_value(tallybook, brought, slug, like=like, dates=dates)
 
 
@@ -406,6 +406,17 @@ async def test_with_json_it_asks_nothing(tallybook: Tallybook) -> None:
     assert await tallybook.refused("bring", str(FILES / "cup.football.json"), "--json") == [
         "With --json, nothing can be asked: add --yes or --dry-run."
     ]
+
+
+async def test_a_tournament_that_the_file_does_not_name_has_the_name_of_the_file(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    file = tmp_path / "Spring 2026.csv"
+    file.write_text("Home,Away,Score\nA,B,2:1\n")
+    shown = await tallybook("bring", str(file), "--like", "football", "--dry-run")
+    assert shown.err.splitlines()[0] == "CSV; it would make in a new tournament, Spring 2026:"
+    brought = ("bring", str(file), "--like", "football", "--yes", "--json", "--database-url", tallybook.dsn)
+    assert (await asyncio.to_thread(said, *brought)).json["slug"] == "spring-2026"
 
 
 async def test_the_command_brings_a_file_into_a_new_tournament(tallybook: Tallybook) -> None:
