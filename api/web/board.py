@@ -332,9 +332,9 @@ async def _table_json(context: RecallContext, site: Site, asked: _Asked) -> byte
     return encode(await table_shape(site.words, await ask(context, BoardTableQuestion(**asked.arguments))))
 
 
-async def _passage_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
+async def _passage_json(context: RecallContext, site: Site, asked: _Asked) -> bytes:
     passage = await ask(context, PassageQuestion(**asked.arguments))
-    return encode(await in_time_slices(passage_shape(passage)))
+    return encode(await in_time_slices(passage_shape(site.words, passage)))
 
 
 async def _timeline_json(context: RecallContext, site: Site, asked: _Asked) -> bytes:

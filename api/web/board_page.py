@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.interface.sports import in_order
 from api.stream.public_frames import PUBLIC_KINDS
 from api.web.competitions import competitions_part, competitions_shape, latest_part
 from api.web.html import Html, Value, element, joined
@@ -20,11 +21,11 @@ from api.web.page import (
     name_text,
 )
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from api.web.table import column_name, last_name, outcome_letter, unity_name, value_text
+from api.web.table import column_name, column_short, last_name, outcome_letter, unity_name, value_text
 from api.web.words import Words
 from engine.domain.steps import Steps, collected
 from engine.domain.times import instant
-from projections.answers.board_table import BoardTable, TableLine, TableState
+from projections.answers.board_table import BoardTable, TableColumn, TableLine, TableState
 
 TV_LINES: Final = 12
 """Lines of a page on a large screen."""
@@ -451,7 +452,6 @@ def _columns_beside(table: BoardTable) -> tuple[bool, bool]:
 
 def _table(words: Words, table: BoardTable, rows: Items[Html]) -> Html:
     compared, with_form = _columns_beside(table)
-    classes, names = _value_classes(table), [column_name(words, one) for one in table.columns]
     heads = [
         element("th", element("abbr", "#", title=words("position")), scope="col", class_="position"),
         element("th", element("span", words("movement"), class_="unseen"), scope="col", class_="moved")
@@ -460,8 +460,8 @@ def _table(words: Words, table: BoardTable, rows: Items[Html]) -> Html:
         element("th", words("competitor"), scope="col", class_="name"),
         element("th", words("form"), scope="col", class_="form") if with_form else None,
         *[
-            element("th", name_text(name), scope="col", class_=value_class)
-            for name, value_class in zip(names, classes, strict=True)
+            element("th", _head_of(words, table.columns[number]), scope="col", class_=its)
+            for number, its in _value_classes(table)
         ],
     ]
     return element(
@@ -475,13 +475,19 @@ def _table(words: Words, table: BoardTable, rows: Items[Html]) -> Html:
     )
 
 
+def _head_of(words: Words, column: TableColumn) -> Html:
+    """The name of a column, or its abbreviation with the name to be seen."""
+    name, short = column_name(words, column), column_short(words, column)
+    return name_text(name) if short == name else element("abbr", short, title=name)
+
+
 def _row(
     site: Site,
     mode: Mode,
     table: BoardTable,
     line: TableLine,
     kept: Query,
-    classes: Items[str],
+    classes: Items[tuple[int, str]],
     here: str | None,
     *,
     compared: bool,
@@ -500,7 +506,7 @@ def _row(
         element("td", _form(words, table, line), class_="form") if with_form else None,
         *[
             element("td", value_text(words, table, line, number), None if number else gained, class_=value_class)
-            for number, value_class in enumerate(classes)
+            for number, value_class in classes
         ],
         id=f"line-{line.competitor_id}",
         class_="here" if here == str(line.competitor_id) else None,
@@ -517,9 +523,19 @@ def _gained(words: Words, table: BoardTable, line: TableLine) -> Html | None:
     )
 
 
-def _value_classes(table: BoardTable) -> list[str]:
-    """The class of each column of values: the first, those that decide, and the rest."""
-    return ["value first", *["value decides" if one.decides else "value" for one in table.columns[1:]]]
+def _value_classes(table: BoardTable) -> list[tuple[int, str]]:
+    """The number of each column of values, in the order of the page, with its classes. `first`, `second`: those that
+    decide first; `lead`: the one that the page has first."""
+    order = in_order(one.unity for one in table.columns)
+
+    def classes(number: int) -> str:
+        if number == 0:
+            return "value first"
+        decides = table.columns[number].decides
+        its = {"decides": decides, "second": decides and number == 1, "lead": number == order[0]}
+        return " ".join(["value", *[name for name, has in its.items() if has]])
+
+    return [(number, classes(number)) for number in order]
 
 
 def _moved(words: Words, places: int | None) -> Html:

@@ -11,9 +11,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.interface.competition_names import short_text
 from api.interface.rendering import encode
+from api.interface.sports import column_of, in_order
 from api.web.competitions import ShownCompetitionsShape, competitions_shape
 from api.web.page import number_text, signed_text
-from api.web.table import column_name, last_name, outcome_letter
+from api.web.table import column_name, column_short, last_name, outcome_letter, unity_name
 from api.web.words import Words
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
@@ -22,16 +23,19 @@ from engine.domain.times import instant
 from engine.process.time_slices import in_time_slices
 from projections.answers.board_table import BoardTable, TableState
 from projections.answers.names import NamesById
-from projections.answers.passages import PassageStep, PassageUnity, ShownPassage
+from projections.answers.passages import PassageStep, ShownPassage
 from projections.answers.races import Race
 
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ValueColumn(Struct, frozen=True):
-    """A column of values. `decides`: lines are ordered by it, or by one before it. `notation`: how it is written."""
+    """A column of values. `short`: its name in a table. `place`: among the columns of a page. `decides`: lines are
+    ordered by it, or by one before it. `notation`: how it is written."""
 
     name: str
+    short: str
+    place: int
     decides: bool
     notation: Notation
 
@@ -75,11 +79,14 @@ class TableShape(Struct, frozen=True, kw_only=True):
     lines: list[Raw]
 
 
-class UnityOfPassage(Struct, frozen=True):
-    """`totals` are in the order of the passage's competitors: an array of texts."""
+class UnityOfPassage(Struct, frozen=True, kw_only=True):
+    """`short`, `place`: as in ValueColumn; null: that of the order in which it decides. `totals` are in the order of
+    the passage's competitors: an array of texts."""
 
     id: str
     name: str
+    short: str
+    place: int | None
     sort: str
     notation: Notation
     totals: Raw
@@ -155,23 +162,25 @@ def race_shape(race: Race) -> RaceShape:
     )
 
 
-def passage_shape(passage: ShownPassage) -> Steps[PassageShape]:
-    return PassageShape(**(yield from _passage(passage)))
+def passage_shape(words: Words, passage: ShownPassage) -> Steps[PassageShape]:
+    return PassageShape(**(yield from _passage(words, passage)))
 
 
 def timeline_shape(words: Words, passage: ShownPassage) -> Steps[TimelineShape]:
-    fields = yield from _passage(passage)
+    fields = yield from _passage(words, passage)
     return TimelineShape(**fields, end=passage.end, moments=(yield from collected(_moments(words, passage))))
 
 
-def _passage(passage: ShownPassage) -> Steps[dict[str, Any]]:
+def _passage(words: Words, passage: ShownPassage) -> Steps[dict[str, Any]]:
     """The fields of its shape."""
     unities = [one.unity_id for one in passage.unities]
+    names = [one.name for one in passage.unities]
+    order = in_order(names) if all(column_of(one, words.language) for one in names) else None
     return {
         "first": passage.first,
         "last": passage.last,
         "competitors": (yield from collected(_competitors(passage.names, passage.competitor_ids))),
-        "unities": (yield from collected(map(_unity, passage.unities))),
+        "unities": (yield from collected(_unities(words, passage, order))),
         "criteria": None if passage.criteria is None else [unities.index(one) for one in passage.criteria],
         "steps": (yield from collected(_steps(passage))),
     }
@@ -183,9 +192,18 @@ def _competitors(names: NamesById, ids: Iterable[CompetitorId]) -> Iterator[Comp
         yield CompetitorOfPassage(str(one), competitor.name, competitor.color)
 
 
-def _unity(unity: PassageUnity) -> UnityOfPassage:
-    totals = _encoded([str(total) for total in unity.totals])
-    return UnityOfPassage(str(unity.unity_id), unity.name, unity.sort.value, unity.notation, totals)
+def _unities(words: Words, passage: ShownPassage, order: list[int] | None) -> Iterator[UnityOfPassage]:
+    for number, unity in enumerate(passage.unities):
+        known = column_of(unity.name, words.language)
+        yield UnityOfPassage(
+            id=str(unity.unity_id),
+            name=unity_name(words, unity.name),
+            short=unity.name if known is None else known.short,
+            place=None if order is None else order.index(number),
+            sort=unity.sort.value,
+            notation=unity.notation,
+            totals=_encoded([str(total) for total in unity.totals]),
+        )
 
 
 def _steps(passage: ShownPassage) -> Iterator[Raw]:
@@ -226,7 +244,7 @@ def _encoded(value: object) -> Raw:
 async def table_shape(words: Words, table: BoardTable) -> TableShape:
     last = table.last
     return TableShape(
-        columns=[ValueColumn(column_name(words, one), one.decides, one.notation) for one in table.columns],
+        columns=_columns(words, table),
         sequence=table.sequence,
         end=table.end,
         recorded_at=table.recorded_at,
@@ -240,6 +258,14 @@ async def table_shape(words: Words, table: BoardTable) -> TableShape:
         last=None if last is None else DatedCompetition(last_name(words, table), last.at),
         lines=await in_time_slices(collected(_lines(words, table))),
     )
+
+
+def _columns(words: Words, table: BoardTable) -> list[ValueColumn]:
+    order = in_order(one.unity for one in table.columns)
+    return [
+        ValueColumn(column_name(words, one), column_short(words, one), order.index(number), one.decides, one.notation)
+        for number, one in enumerate(table.columns)
+    ]
 
 
 def _lines(words: Words, table: BoardTable) -> Iterator[Raw]:

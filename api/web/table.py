@@ -32,6 +32,12 @@ def column_name(words: Words, column: TableColumn) -> str:
     return text if criterion.best is None else words("best_of", unity=text, number=criterion.best)
 
 
+def column_short(words: Words, column: TableColumn) -> str:
+    """The abbreviation that tables of its sport have for the column; its name if there is none."""
+    name, known = column_name(words, column), column_of(column.unity, words.language)
+    return name if known is None or known.text != name else known.short
+
+
 def unity_name(words: Words, name: str) -> str:
     """A unity that many sports have, in the language of the words; another as it is called."""
     known = column_of(name, words.language)

@@ -14,7 +14,7 @@ export class Passage {
     this.first = told.first;
     this.last = told.last;
     this.competitors = told.competitors.map(([id, name, color]) => ({ id, name, color }));
-    this.unities = told.unities.map(({ id, name, sort, notation }) => ({ id, name, sort, notation }));
+    this.unities = told.unities.map(({ totals: _, ...unity }) => unity);
     this.criteria = told.criteria;
     this.steps = told.steps.map(([sequence, recordedAt, clock]) => ({ sequence, recordedAt, clock }));
     this.#steps = told.steps;

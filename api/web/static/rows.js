@@ -15,6 +15,7 @@ export class Rows {
   #body;
   #beside;
   #columns = [];
+  #order = [];
   #shown = false;
   #address;
   #target;
@@ -72,20 +73,27 @@ export class Rows {
   #name(columns) {
     const cells = [...this.#head.querySelectorAll(".value")];
     this.#columns = columns;
-    if (cells.map((cell) => cell.textContent).join("\n") === columns.map(({ name }) => name).join("\n")) return;
+    const place = (number) => columns[number].place ?? number;
+    this.#order = [...columns.keys()].sort((one, other) => place(one) - place(other));
+    const shorts = this.#order.map((number) => columns[number].short);
+    if (cells.map((cell) => cell.textContent).join("\n") === shorts.join("\n")) return;
     for (const cell of cells) cell.remove();
-    columns.forEach(({ name }, number) => {
+    for (const number of this.#order) {
+      const { name, short } = columns[number];
       const cell = document.createElement("th");
       cell.scope = "col";
       cell.className = this.#valueClass(number);
-      cell.appendChild(document.createElement("bdi")).textContent = name;
+      const text = cell.appendChild(document.createElement(short === name ? "bdi" : "abbr"));
+      text.textContent = short;
+      if (short !== name) text.title = name;
       this.#head.append(cell);
-    });
+    }
   }
 
   #valueClass(number) {
     if (number === 0) return "value first";
-    return this.#columns[number].decides ? "value decides" : "value";
+    const decides = this.#columns[number].decides ? (number === 1 ? " decides second" : " decides") : "";
+    return `value${decides}${number === this.#order[0] ? " lead" : ""}`;
   }
 
   #rows() {
@@ -125,8 +133,8 @@ export class Rows {
         href=${this.#address(line.competitor_id)} target=${this.#target}
         class=${line.name.length > NAME_LONG ? "long" : nothing}><bdi>${line.name}</bdi></a></span></th>
       ${this.#beside.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${readNumber(sum)}</li>`)}</ol></td>` : nothing}
-      ${line.values.map((value, number) => html`<td class=${this.#valueClass(number)} data-value=${
-        value ?? ""}>${this.#text(line, number)}${
+      ${this.#order.map((number) => html`<td class=${this.#valueClass(number)} data-value=${
+        line.values[number] ?? ""}>${this.#text(line, number)}${
         number === 0 && line.gained ? html`<span class="gained"> ${readNumber(line.gained)}</span>` : nothing}</td>`)}
     </tr>`;
   }

@@ -61,7 +61,10 @@ def lines_of(page: str) -> list[list[list[str]]]:
 
 
 def table_of_page(page: str) -> dict[str, int]:
-    return {" ".join(line[2]): int(line[4][0]) for line in lines_of(page)}
+    """The value by which the lines are ordered, wherever its column stands."""
+    body = page[page.index("<tbody>") : page.index("</tbody>")]
+    first = re.findall(r'<td class="value first">([0-9]+)', body)
+    return {" ".join(line[2]): int(value) for line, value in zip(lines_of(page), first, strict=True)}
 
 
 async def page_of(championship: Championship, below: str = "") -> str:
@@ -374,8 +377,8 @@ async def test_a_unity_is_shown_alone(championship: Championship) -> None:
     assert shown == {name: [str(margin), str(FINAL[name])] for name, margin in margins.items()}
     assert list(shown.values()) == sorted(shown.values(), key=lambda values: -int(values[0]))
     assert table["columns"] == [
-        {"name": "points difference", "decides": True, "notation": {}},
-        {"name": "points", "decides": False, "notation": {}},
+        {"name": "points difference", "short": "PD", "place": 0, "decides": True, "notation": {}},
+        {"name": "points", "short": "Pts", "place": 1, "decides": False, "notation": {}},
     ]
     assert "−34" in await page_of(championship, f"?unity={difference}")  # noqa: RUF001 - a real minus
 

@@ -458,7 +458,7 @@ async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
     reached = []
-    for _ in range(20):
+    for _ in range(25):
         await page.keyboard.press("Tab")
         reached.append(await page.evaluate("document.activeElement.innerText || document.activeElement.id"))
     wanted = [
@@ -471,6 +471,7 @@ async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None
         "Now",
         "CSV",
         "Large screen",
+        "Results and fixtures",
         "Embed",
     ]
     assert [name for name in reached if name in wanted][: len(wanted)] == wanted

@@ -74,6 +74,23 @@ async def test_a_cross_table_has_each_match_in_the_row_of_who_was_named_first_or
     assert (await cells())[0] == ["1 Ajax", "", "2:1 5:5", middle]  # without a scoring, nothing says how to turn 1:4
 
 
+async def test_the_columns_of_a_table_are_those_of_its_sport_in_their_order(board: Board, client: Client) -> None:
+    ids = await register(client, "Ajax", "Bari")
+    cup = (await create_ranking(client, ids, name="Cup", main_unity_name="points"))["id"]
+    for name in "goals against", "played":
+        assert (await client.post(f"rankings/{cup}/unities.json", {"name": name})).status == 200
+    await change(client, published="true")
+    page = (await client.send("GET", f"/board/{board.slug}?ranking={cup}&lang=fr")).body.decode()
+    head = page[page.index("<thead") : page.index("</thead>")]
+    assert re.findall(r'<abbr title="([^"]+)">([^<]+)</abbr>', head)[1:] == [
+        ("jou\N{LATIN SMALL LETTER E WITH ACUTE}s", "J"),
+        ("buts contre", "BC"),
+        ("points", "Pts"),
+    ]
+    columns = (await board.get(f"table.json?ranking={cup}&lang=fr")).json["columns"]
+    assert [(one["short"], one["place"]) for one in columns] == [("Pts", 2), ("BC", 1), ("J", 0)]
+
+
 async def test_recent_results_are_letters_in_the_language_of_the_page(
     league: League, board: Board, client: Client
 ) -> None:
