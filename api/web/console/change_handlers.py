@@ -1,7 +1,7 @@
 """Changes of a tournament through forms of the console: those of `changes.py`, and points."""
 
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import Any, Final, cast
 
@@ -271,7 +271,7 @@ def _question(change: Change, read: Form, context: RecallContext, ids: PathIds) 
     if said.result in (UNSET, match.result):
         return None
     begins = match.date if said.started_at is UNSET else said.started_at
-    return sheet.doubt(match.participants, begins, said, datetime.now(UTC))
+    return sheet.doubt(match.participants, begins, said, datetime.now(_zone_of(context)))
 
 
 def with_winner(participants: tuple[CompetitorId, ...], form: Form) -> Form:

@@ -113,13 +113,14 @@ def recorded(
 def doubt(
     participants: tuple[CompetitorId, ...], begins: datetime | None, said: RecordResult, now: datetime
 ) -> str | None:
-    """What a result of a match that begins then should be asked about before it is recorded; None: nothing."""
+    """What a result of a match that begins then should be asked about before it is recorded; None: nothing. `now`: in
+    the tournament's zone, by whose days a match is still to come."""
     if said.result is None:
         return None
     winner = winner_by_score(participants, said.result)
     if said.winner_id is not None and winner not in (None, said.winner_id):
         return "The winner has the lower score. Is that right?"
-    if begins is not None and begins > now:
+    if begins is not None and begins.astimezone(now.tzinfo).date() > now.date():
         return "This {match} is still to come. Has it been played?"
     return None
 

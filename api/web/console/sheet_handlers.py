@@ -259,14 +259,16 @@ def _judged(
             except Unacceptable as error:
                 _mark(judged, competition_id, its, wrong="; ".join(fault.message for fault in error.faults))
             else:
-                _take(judged, competition_id, its, said, refused.get(competition_id))
+                _take(judged, competition_id, its, said, refused.get(competition_id), datetime.now(zone))
     return judged
 
 
-def _take(judged: _Judged, competition_id: CompetitionId, its: _Typed, said: RecordResult, refused: str | None) -> None:
+def _take(
+    judged: _Judged, competition_id: CompetitionId, its: _Typed, said: RecordResult, refused: str | None, now: datetime
+) -> None:
     """Adds what is said of a match, unless somebody must look at it first."""
     match = judged.rows[competition_id].match
-    asked = None if its.sure else sheet.doubt(match.participants, match.date, said, datetime.now(UTC))
+    asked = None if its.sure else sheet.doubt(match.participants, match.date, said, now)
     if not sheet.changes(match, said):
         judged.done.append(match.revised)
     elif its.was.partition(" ")[0] != own_tag(match):

@@ -81,6 +81,9 @@ def sheet_page(
         done_message(query),
         None if saved is None else _saved(venue, saved, len(left)),
         complaint(filling, []),
+        element("p", f"{isolated(venue.name)}: {isolated(round_text(venue, found.round))}", class_="subject")
+        if part is not None and found.round is not None
+        else None,
         ways(way("Scorers", venue.address("/scorers"))) if part is None and rows else None,
         _rounds(venue, found) if part is None or part.round is None else None,
         element("p", venue.sport("There are no {matches} yet.")) if found.round is None else None,

@@ -174,6 +174,9 @@ async def test_a_result_of_a_match_to_come_and_a_winner_with_the_lower_score_are
     to_come = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d %H:%M:%S}"
     (one,) = await fixtures(league, (a, b), started_at=to_come)
     (two,) = await fixtures(league, (b, c))
+    (three,) = await fixtures(league, (c, a), started_at=f"{datetime.now(UTC):%Y-%m-%d} 23:59:59")
+    today = {f"home[{three}]": "1", f"away[{three}]": "0"}
+    assert (await visitor.fill(at(season, "/matchday?round=1"), today)).status == 303
     typed = {f"home[{one}]": "2", f"away[{one}]": "1", f"home[{two}]": "0", f"away[{two}]": "3", f"how[{two}]": "wo-1"}
     asked = await visitor.fill(at(season, "/matchday?round=1"), typed)
     said = words(asked.body.decode())
