@@ -281,7 +281,7 @@ class Rescoring:
         self._state, self._given, self._now = state, given, now
         self._ranking = decided[0] if isinstance(decided[0], RescoringEvent) else None
         self._concerned = None if self._ranking is None else concerned(state, self._ranking)
-        self._only: set[CompetitionId] | None = None
+        self._only: dict[CompetitionId, None] | None = None  # in the order of creation
         self._changed = {one.competition_id: one for one in decided if isinstance(one, CompetitionChanged)}
         self._scores: dict[CompetitionId, _Scores] = {}  # of a ranking
         self._stale: set[CompetitionId] | None = None  # to be scored again; None: all
@@ -291,7 +291,7 @@ class Rescoring:
         """Those of the ranking whose results may give other points; None: all."""
         if self._concerned is None:
             return None
-        self._only = set((yield from competitions_with(self._state, self._concerned)))
+        self._only = dict.fromkeys((yield from competitions_with(self._state, self._concerned)))
         return [*self._only]
 
     def take(self, recorded: Recorded) -> bool:
@@ -310,7 +310,7 @@ class Rescoring:
                 return True
             if not event.creates:
                 return False  # it was not known what it gave
-            self._only.add(competition_id)
+            self._only[competition_id] = None
         self._given.take(recorded)
         self._events = None
         if self._stale is not None:

@@ -271,3 +271,15 @@ def test_a_late_entry_concerns_no_result_without_a_part_of_it(calls: Calls) -> N
     (scored,) = finished(rescored(played.board, [event], played.given, {}, None))
     assert isinstance(scored, PointsScored)
     assert scored.deltas == (Delta(3, POINTS, 0),)
+
+
+def test_results_that_a_new_list_concerns_are_scored_in_their_order() -> None:
+    played, ids = Played(), [8 * n for n in range(40, 0, -1)]
+    played.take(events.CompetitorRegistered(competitor_id=3, name="Cem"))
+    for one in ids:
+        played.take(events.CompetitionAdded(competition_id=one, group_id=1, participants=(3,), result="bye"))
+    byes = Award(unity_id=POINTS, value="outcome", table={**OUTCOMES, "bye": 1})
+    played.take(events.ScoringDeclared(ranking_id=LEAGUE, scorings=(Scoring(awards=(byes,)),)))
+    (event,) = decide(played.board, commands.ChangeParticipants(ranking_id=LEAGUE, added=(3,)))
+    scored = finished(rescored(played.board, [event], played.given, {}, None))
+    assert [one.competition_id for one in scored if isinstance(one, PointsScored)] == ids
