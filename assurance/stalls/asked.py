@@ -209,3 +209,26 @@ def imports(slug: str, scale: Scale) -> Iterator[Asked]:
         for name, text in texts.items():
             body = f"key=k&csv={quote(first + text, safe=',|:')}".encode()
             yield Asked(f"import of {name}", "POST", f"/console/tournament/{slug}/{below}/import", body)
+
+
+def brought(slug: str, scale: Scale) -> Iterator[Asked]:
+    """Files of other programs, as long as a body may be."""
+    n = 5 * scale.items
+    matches = ",".join(f'{{"team1":"A{k}","team2":"B{k}","score":{{"ft":[1,0]}}}}' for k in range(n))
+    run = "<Result><Status>OK</Status><Time>{k}</Time></Result>"
+    runs = "".join(
+        f"<PersonResult><Person><Name><Family>F{k}</Family></Name></Person>{run.format(k=k)}</PersonResult>"
+        for k in range(n)
+    )
+    teams = "".join(f'{{"type":"teams","id":"{k}","data":{{"id":"{k}","name":"T{k}"}}}}\n' for k in range(3 * n // 2))
+    texts = {
+        "CSV": "home,away,score\n" + "".join(f"A{k},B{k},2:1\n" for k in range(4 * n)),
+        "football.json": f'{{"name":"S","matches":[{matches}]}}',
+        "IOF XML": '<ResultList xmlns="http://www.orienteering.org/datastandard/3.0"><ClassResult>'
+        f"<Class><Name>C</Name></Class>{runs}</ClassResult></ResultList>",
+        "an event feed": '{"type":"contest","id":null,"data":{"id":"c","name":"C"}}\n' + teams,
+        "TRF": "012 T\n" + "".join(f"001 {k:>4}      Player {k}\n" for k in range(1, min(8 * n, 9_999))),
+    }
+    for name, text in texts.items():
+        body = f"like=football&file={quote(text, safe=',:/')}".encode()
+        yield Asked(f"bringing {name} ({len(body):,} bytes)", "POST", f"/console/tournament/{slug}/bring", body)

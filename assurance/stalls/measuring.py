@@ -14,7 +14,7 @@ from msgspec import Struct
 from api.desk.desk import open_desk
 from api.http.cookies import COOKIE
 from api.service.app import make_front
-from assurance.stalls.asked import READ, Asked, imports, reads, writes
+from assurance.stalls.asked import READ, Asked, brought, imports, reads, writes
 from assurance.stalls.worlds import RANKING, SUM, Scale, crowd, names, season
 from engine.database.pool import open_database
 from engine.domain.events import Event
@@ -49,6 +49,7 @@ def asked_of(world: str, slug: str, scale: Scale, facts: list[Event], routes: Ma
     asked = [*reads(routes, slug, facts)]
     if world != "season":
         asked += imports(slug, scale)
+        asked += brought(slug, scale)
     if world == "crowd":
         asked += writes(slug, scale, facts)
     return asked

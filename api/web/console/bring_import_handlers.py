@@ -60,6 +60,9 @@ class BringHandlers:
             given.pop(KEY, "")
             content, name = _file(given)
             reader, brought = await asyncio.to_thread(read_file, content, name)  # it may take a second
+            if len(brought.entrants) > PASTED_COMPETITIONS_MAX or len(brought.meetings) > PASTED_COMPETITIONS_MAX:
+                most = f"{number_text(PASTED_COMPETITIONS_MAX)} competitors and competitions"
+                raise Unacceptable(_beyond(most, slug, given))
             bringing = Bringing(
                 brought,
                 like=cast("KindName | None", given.get(LIKE_OPTION.name) or None),
@@ -68,9 +71,6 @@ class BringHandlers:
             )
             async with self._console.handlers.visited(incoming, viewer.token) as view:
                 plan = await in_time_slices(bringing.judged(reader.name, view.live.board))
-                if plan.competitors > PASTED_COMPETITIONS_MAX or plan.competitions > PASTED_COMPETITIONS_MAX:
-                    most = f"{number_text(PASTED_COMPETITIONS_MAX)} competitors and competitions"
-                    raise Unacceptable(_beyond(most, slug, given))
                 if given.get(STEP) != "import":
                     venue = await venue_of(view, incoming)
                     return offer_page(viewer, venue, plan, told(plan), Filling(key=new_key(), given=given))
