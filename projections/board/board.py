@@ -36,6 +36,8 @@ from engine.domain.marks import mark_after
 from engine.domain.names import name_key
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.options import UnityOptions, expiry_of, notation_of, options_of, options_of_main_unity
+from engine.domain.rescoring import scored_lines
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.publication import Publication, PublicationEvent
@@ -545,6 +547,8 @@ def update_of_sums(
     """As `update_of_results`, for sums of competitions."""
     event, expires = recorded.event, board.rankings[ranking_id].expires
     match event:
+        case events.PointsReversed() | events.PointsScored() if _is_correction(event) and not expires:
+            return lambda sums: _count_correction(board, sums, recorded, event)
         case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
             return lambda sums: count_in(sums, recorded.sequence, recorded.recorded_at, event, expires=expires)
         case events.ClassificationDeclared():
@@ -556,6 +560,33 @@ def update_of_sums(
         case _:
             made = event.made_unity
             return None if made is None else lambda sums: sums.declare(made)
+
+
+def _is_correction(event: events.PointsReversed | events.PointsScored) -> bool:
+    """Whether the event corrects points of a result, only in sums, and in lines that count."""
+    if isinstance(event, events.PointsReversed):
+        return bool(event.replaced) and len(event.deltas) == len(event.replaced)
+    return event.instead_of is not None and not (event.silent or event.silent_results or event.totals)
+
+
+def _count_correction(
+    board: Board, sums: CompetitionSums, recorded: Recorded, event: events.PointsReversed | events.PointsScored
+) -> bool:
+    """Counts a part of a correction in the sums. Returns False if they must be read again: it leaves a competitor
+    without a line, or changes when totals were reached."""
+    competition = None if event.competition_id is None else board.competitions.get(event.competition_id)
+    if (
+        competition is None
+        or event.competition_id not in sums.given
+        or any(d.unity_id in sums.first for d in event.deltas)
+    ):
+        return False
+    if event.replaced:  # given again in the same block, or they have no sum
+        given = finished(scored_lines(board.rankings[event.ranking_id], competition))
+        if not all(line in given for line in event.replaced):
+            return False
+    sums.count(recorded.sequence, recorded.recorded_at, event)
+    return True
 
 
 def count_in(

@@ -2,16 +2,28 @@
 
 import asyncio
 from collections import defaultdict
+from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.domain import events
+from engine.domain.awards import Award, Scoring
 from engine.domain.events import CompetitorsStruck, CompetitorsUnstruck, Delta, Event, Points, PointsReversed, Recorded
+from engine.domain.rescoring import GivenLines, Rescoring
+from engine.domain.steps import finished
 from engine.domain.terms import DELTA_MAX, OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, what_counts
 from projections.board.competition_sums import CompetitionSums
-from tests.histories import counted_in, logs, struck_in, sums_of, unhurried
+from tests.histories import (
+    counted_in,
+    logs,
+    recorded_after_opening,
+    scored_histories,
+    struck_in,
+    sums_of,
+    unhurried,
+)
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
@@ -91,6 +103,57 @@ def test_what_is_read_once_and_followed_from_then_on_is_what_the_whole_log_says(
             assert sums_now.given.keys() - live.board.voided == gave(log, ranking_id)
     for ranking_id in live.board.rankings.keys() - begun:
         assert live.sums.get(ranking_id) is None
+
+
+@unhurried
+@given(scored_histories(), st.data())
+def test_what_is_followed_through_corrections_of_results_is_what_the_whole_log_says(
+    history: list[Event], data: st.DataObject
+) -> None:
+    opened = Recorded(Sequence(1), NOW, OPERATOR, None, events.TournamentOpened(name="Spring Open", slug="spring-open"))
+    log = [opened, *recorded_after_opening(history)]
+    moment = data.draw(st.integers(0, len(log)))
+    live = live_at(log[:moment])
+    begun = list(live.board.rankings)
+    for ranking_id in begun:
+        asyncio.run(live.know_sums(ranking_id))
+    live.go_on(*log[moment:])
+    for ranking_id in begun:
+        if (followed := live.sums.get(ranking_id)) is not None:
+            read = sums_of(log, what_counts(live.board, ranking_id, None))
+            assert shown(followed, live.board, ranking_id) == shown(read, live.board, ranking_id)
+            assert followed.given == read.given
+
+
+def test_after_a_corrected_result_sums_are_not_read_again() -> None:
+    """But after one by which somebody has no points any more, who had some."""
+    live = live_of(history_of((), [()] * len(COMPETITIONS), [], set()))
+    unity_id, race = next(iter(UNITIES)), CompetitionId(10**6)
+
+    def change(**said: Any) -> None:
+        head, now = (
+            Sequence(live.head.sequence + 1),
+            [events.CompetitionChanged(competition_id=race, scored=True, **said)],
+        )
+        rescoring = Rescoring(live.board, now, given, None)
+        for event in (*now, *finished(rescoring.events({}))):
+            live.append(event)
+            given.take(Recorded(Sequence(live.head.sequence), NOW, OPERATOR, None, event))
+        assert live.head.sequence > head
+
+    award = Award(unity_id=unity_id, value="outcome", table={"win": 3, "draw": 1, "loss": 0})
+    live.append(events.ScoringDeclared(ranking_id=RANKING, scorings=(Scoring(awards=(award,)),)))
+    live.append(events.CompetitionAdded(competition_id=race, group_id=1, participants=COMPETITORS[:2]))
+    given = GivenLines()
+    change(result="2:1")
+    asyncio.run(live.know_sums(RANKING))
+    for result, points in (("1:1", 1), ("3:1", 3)):
+        change(result=result)
+        followed = live.sums.get(RANKING)
+        assert followed is not None
+        assert followed.sum(unity_id, COMPETITORS[0], race) == points
+    change(result=None)
+    assert live.sums.get(RANKING) is None
 
 
 def test_a_unity_that_is_added_later_has_its_best_results_in_the_sums() -> None:
