@@ -83,7 +83,7 @@ def board_page(
                 "main",
                 _found(site, mode, table, query),
                 _pages(site, mode, table, query, words("lines_label")),
-                _table(words, table, rows),
+                _table(site, mode, table, rows, query),
                 _pages(site, mode, table, query, words("lines_below_label")) if mode is not TV else None,
                 **_told(site, mode, table, query),
             ),
@@ -219,9 +219,14 @@ def _moment(words: Words, table: BoardTable, query: Query) -> Html:
     return words.html("recorded", moment=moment, time=recorded)
 
 
+def _kept(query: Query) -> Query:
+    """What another table of the same moment is asked with."""
+    return {name: query[name] for name in ("at", "on", "since", "tag", "lang") if name in query}
+
+
 def _choices(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
     words = site.words
-    kept = {name: query[name] for name in ("at", "on", "since", "tag", "lang") if name in query}
+    kept = _kept(query)
     in_ranking = {"ranking": str(table.ranking_id)}
 
     def tab(text: str, its: Query, chosen: bool) -> Html:
@@ -231,7 +236,8 @@ def _choices(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
         )
 
     rankings = [tab(one.name, {"ranking": str(one.id)}, one.id == table.ranking_id) for one in table.rankings]
-    others = [one for one in table.unities if one.id != table.sole]
+    by_heads = {table.sole, *_led_to(words, table).values()}
+    others = [one for one in table.unities if one.id not in by_heads]
     columns = [tab(words("table"), in_ranking, table.unity_id in (None, table.sole))]
     columns += [
         tab(unity_name(words, one.name), in_ranking | {"unity": str(one.id)}, one.id == table.unity_id)
@@ -239,6 +245,14 @@ def _choices(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
     ]
     chosen = _tabs(words("rankings"), rankings) if len(rankings) <= TABS_MAX else _select(site, mode, table, kept)
     return joined((chosen, _tabs(words("tables"), columns)))
+
+
+def _led_to(words: Words, table: BoardTable) -> dict[str, int]:
+    """The unities to whose own tables the heads of their columns lead, by their names."""
+    plain = {one.unity for one in table.columns if column_name(words, one) == unity_name(words, one.unity)}
+    return {
+        one.name: one.id for one in table.unities if one.name in plain and one.id not in (table.sole, table.unity_id)
+    }
 
 
 def _tabs(label: str, tabs: Items[Html]) -> Html | None:
@@ -450,8 +464,19 @@ def _columns_beside(table: BoardTable) -> tuple[bool, bool]:
     return table.since is not None, any(line.form for line in table.lines)
 
 
-def _table(words: Words, table: BoardTable, rows: Items[Html]) -> Html:
-    compared, with_form = _columns_beside(table)
+def _table(site: Site, mode: Mode, table: BoardTable, rows: Items[Html], query: Query) -> Html:
+    words, (compared, with_form) = site.words, _columns_beside(table)
+    led_to = {} if mode is EMBED else _led_to(words, table)
+
+    def head(column: TableColumn) -> Html:
+        """The name of a column, or its abbreviation with the name to be seen; it may lead to a table of its own."""
+        name, short = column_name(words, column), column_short(words, column)
+        text = name_text(name) if short == name else element("abbr", short, title=name)
+        if column.unity not in led_to or name != unity_name(words, column.unity):
+            return text
+        asked = {"ranking": str(table.ranking_id), "unity": str(led_to[column.unity]), **_kept(query)}
+        return element("a", text, href=site.address(asked, mode.below))
+
     heads = [
         element("th", element("abbr", "#", title=words("position")), scope="col", class_="position"),
         element("th", element("span", words("movement"), class_="unseen"), scope="col", class_="moved")
@@ -459,10 +484,7 @@ def _table(words: Words, table: BoardTable, rows: Items[Html]) -> Html:
         else None,
         element("th", words("competitor"), scope="col", class_="name"),
         element("th", words("form"), scope="col", class_="form") if with_form else None,
-        *[
-            element("th", _head_of(words, table.columns[number]), scope="col", class_=its)
-            for number, its in _value_classes(table)
-        ],
+        *[element("th", head(table.columns[number]), scope="col", class_=its) for number, its in _value_classes(table)],
     ]
     return element(
         "table",
@@ -473,12 +495,6 @@ def _table(words: Words, table: BoardTable, rows: Items[Html]) -> Html:
         element("tbody", *rows),
         aria_rowcount=table.count + 1,
     )
-
-
-def _head_of(words: Words, column: TableColumn) -> Html:
-    """The name of a column, or its abbreviation with the name to be seen."""
-    name, short = column_name(words, column), column_short(words, column)
-    return name_text(name) if short == name else element("abbr", short, title=name)
 
 
 def _row(

@@ -209,7 +209,7 @@ const past = new Past({
 
 /** Keeps the moment in the address, and in all links to what has one. */
 function keepAddress() {
-  for (const link of document.querySelectorAll(".tabs a, .ways a:not(.timeless)")) {
+  for (const link of document.querySelectorAll(".tabs a, thead a, .ways a:not(.timeless)")) {
     withMoment(new URL(link.href), (url) => (link.href = url));
   }
   withMoment(new URL(location.href), (url) => history.replaceState(null, "", url));

@@ -394,23 +394,25 @@ async def test_a_classification_shows_every_criterion(championship: Championship
     assert table["lines"][0]["values"] == ["20", None, "84"]
 
 
-async def test_no_two_tabs_show_the_same(championship: Championship) -> None:
+async def test_the_head_of_a_column_leads_to_its_table_and_no_tab_does_the_same(championship: Championship) -> None:
     """Of a ranking that one unity decides, the classification is the table of that unity."""
     points, difference = championship.unity_ids
 
-    async def tabs(below: str = "") -> list[tuple[str, str]]:
+    async def ways(below: str = "") -> tuple[list[str], list[str]]:
         page = await page_of(championship, below)
         nav = re.search(r'aria-label="Tables of this ranking">(.*?)</nav>', page)
-        found = re.findall(r"<a [^>]*?(aria-current)?(?:=\"page\")?><bdi>(.*?)</bdi>", nav[1] if nav else "")
-        return [(name, current) for current, name in found]
+        heads = page[page.index("<thead") : page.index("</thead>")]
+        led_to = re.findall(r"<a href=[^>]*unity=(\d+)", heads)
+        return re.findall(r"<bdi>(.*?)</bdi>", nav[1] if nav else ""), led_to
 
     alone, both = (Criterion(unity_id=points),), (Criterion(unity_id=points), Criterion(unity_id=difference))
     await submit(championship, DeclareClassification(ranking_id=championship.ranking_id, criteria=alone))
     for below in ("", f"?unity={points}"):
-        assert [name for name, current in await tabs(below)] == ["Table", "points difference"]
-        assert dict(await tabs(below))["Table"]
+        assert await ways(below) == ([], [str(difference)])
+    assert await ways(f"?unity={difference}") == (["Table", "points difference"], [])
     await submit(championship, DeclareClassification(ranking_id=championship.ranking_id, criteria=both))
-    assert [name for name, _ in await tabs()] == ["Table", "points", "points difference"]
+    assert await ways() == ([], [str(difference), str(points)])
+    assert await ways(f"?unity={points}") == (["Table", "points"], [str(difference)])
 
 
 async def test_names_are_text_whatever_they_hold(championship: Championship) -> None:
