@@ -16,6 +16,8 @@ from engine.domain.awards import Scoring
 from engine.domain.commands import RecordResult
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.faults import unacceptable
+from engine.domain.presentation import in_zone
+from engine.domain.rescoring import CorrectedCompetition
 from engine.domain.scoring import ABANDONED, NotRead, Undecided, choose, scores_duels, wanted, winner_by_score
 from engine.domain.state import CompetitionState, RankingState
 from engine.domain.terms import CompetitionId, CompetitorId
@@ -106,7 +108,8 @@ def recorded(
     if winner is None:
         winner = winner_by_score(participants, result)
     said = RecordResult(**its, result=result, winner_id=winner)
-    _refuse_unread(_Supposed(competition, result, winner), scorings)
+    supposed = CorrectedCompetition(competition.group_id, participants, result, winner, competition.scale)
+    _refuse_unread(supposed, scorings)
     return said
 
 
@@ -120,7 +123,7 @@ def doubt(
     winner = winner_by_score(participants, said.result)
     if said.winner_id is not None and winner not in (None, said.winner_id):
         return "The winner has the lower score. Is that right?"
-    if begins is not None and begins.astimezone(now.tzinfo).date() > now.date():
+    if begins is not None and in_zone(begins, now.tzinfo or UTC).date() > now.date():
         return "This {match} is still to come. Has it been played?"
     return None
 
@@ -129,26 +132,6 @@ def changes(competition: CompetitionState, said: RecordResult) -> bool:
     """Whether the match differs from what is said of it."""
     is_moved = said.started_at is not UNSET and said.started_at != competition.date
     return is_moved or (said.result, said.winner_id) != (competition.result, competition.winner_id)
-
-
-class _Supposed(Struct, frozen=True):
-    """The match with a result."""
-
-    of: CompetitionState
-    result: str | None
-    winner_id: int | None
-
-    @property
-    def group_id(self) -> int:
-        return self.of.group_id
-
-    @property
-    def participants(self) -> tuple[int, ...]:
-        return self.of.participants
-
-    @property
-    def scale(self) -> str:
-        return self.of.scale
 
 
 def _result(row: MatchRow, separator: str) -> str | None:
@@ -166,7 +149,7 @@ def _result(row: MatchRow, separator: str) -> str | None:
     return f"{row.home}{separator}{row.away} {word}".strip()
 
 
-def _refuse_unread(supposed: Any, scorings: Iterable[tuple[RankingState, Scoring]]) -> None:
+def _refuse_unread(supposed: CorrectedCompetition, scorings: Iterable[tuple[RankingState, Scoring]]) -> None:
     for ranking, scoring in scorings:
         try:
             wanted(scoring, supposed, ranking)

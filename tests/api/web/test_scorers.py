@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 
 import asyncpg
 import pytest
@@ -136,6 +137,17 @@ async def test_no_other_page_and_no_stream_opens_for_a_scorer(service: Service, 
         assert stream.status == 403
     assert tried > 60
     assert await log.length() == before
+
+
+async def test_no_log_has_the_text_of_a_link(
+    service: Service, visitor: Visitor, season: Season, league: League, log_lines: BytesIO
+) -> None:
+    await fixtures(league, (league.ids[0], league.ids[1]))
+    link = await link_of(visitor, season)
+    async with visiting(service) as scorer:
+        await opened(scorer, link)
+    assert b"/console/score" in log_lines.getvalue()
+    assert link.partition("=")[2].encode() not in log_lines.getvalue()
 
 
 async def test_a_link_that_is_none_says_so(service: Service, season: Season) -> None:

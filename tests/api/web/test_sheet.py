@@ -307,3 +307,18 @@ async def test_fixtures_are_shown_with_their_byes_then_made_and_filled_on_the_sh
     sheet = at(season, "/matchday?round=2")
     assert (await visitor.fill(sheet, {f"home[{made[0]['id']}]": "2", f"away[{made[0]['id']}]": "0"})).status == 303
     assert sorted((await league.table()).values()) == [0, 0, 3]
+
+
+async def test_a_match_in_the_last_hours_of_the_calendar_is_on_the_sheet(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    await season.client.put("presentation.json", {"zone": "Pacific/Auckland"})
+    match = await league.play(league.ids[0], league.ids[1], "", started_at="9999-12-31 23:00:00")
+    page = at(season, "/matchday?round=9999-12-31")
+    assert f"home[{match}]" in await visitor.page(page)
+    asked = await visitor.fill(page, {f"home[{match}]": "1", f"away[{match}]": "0"})
+    assert "is still to come" in words(asked.body.decode())
+    assert (await visitor.fill(page, {f"how[{match}]": "postponed", f"on[{match}]": "9999-12-31T23:30"})).status in (
+        303,
+        422,
+    )
