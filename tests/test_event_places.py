@@ -36,9 +36,9 @@ CompetitorErased          -     x      -    x       -       -       x
 CompetitionAdded          -     -      -    -       -       -       x
 CompetitionChanged        -     -      -    -       x       -       x
 RankingCreated            -     -      -    x       -       x       -
-RankingModified           x     -      -    x       -       x       x
+RankingModified           x     -      -    x       -       x       -
 RankingInformationChanged -     -      -    -       -       -       -
-ParticipantsChanged       x     -      -    x       x       x       x
+ParticipantsChanged       x     -      -    x       x       x       -
 UnityAdded                -     -      -    x       -       -       -
 UnityChanged              x     -      -    x       x       -       -
 ClassificationDeclared    -     -      -    x       -       -       -
