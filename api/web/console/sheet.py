@@ -31,7 +31,7 @@ EXTRA_TIME: Final = "aet"
 WORD: Final = "word:"
 """Before a word of the scoring's own."""
 _FORFEITS: Final = {"+:-": WALKOVERS[0], "-:+": WALKOVERS[1], "-:-": LOST_BY_BOTH}
-_SCORE: Final = re.compile(r"([^\s:|–-]+)\s*([:|–-])\s*([^\s:|–-]+)(?:\s+(\S.*))?")  # noqa: RUF001 - a dash is one, too
+_SCORE: Final = re.compile(r"([^\s:|–-]+)\s*([:|–-])\s*([^\s:|–-]+)(?:\s+(\S.*))?", re.ASCII)  # noqa: RUF001 - a dash is one, too
 _USUAL: Final = {"": PLAYED, EXTRA_TIME: EXTRA_TIME, ABANDONED: ABANDONED}
 _OF_WINNERS: Final = {"wo": WALKOVERS, "pen": PENALTIES}
 

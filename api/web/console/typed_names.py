@@ -58,7 +58,7 @@ def typed_text(competitor_id: CompetitorId, name: str, alike: Mapping[str, int])
     return name if alike[name] == 1 and not _ODD.search(name) else f"id:{competitor_id}"
 
 
-_ODD: Final = re.compile(r"[,:]|^\d+$")
+_ODD: Final = re.compile(r"[,:]|\A[0-9]+\Z")
 """A name that would be several, or an id."""
 
 

@@ -17,6 +17,7 @@ from api.interface.rendering import encode
 from api.stream.frames import Frame, StreamFormat
 from api.stream.public_frames import PUBLIC_LOG
 from api.web.moments import passage_shape
+from api.web.words import ENGLISH
 from api.webhooks.totals import TotalsWindow
 from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.steps import finished
@@ -192,7 +193,7 @@ def test_the_script_of_the_board_folds_forwards_and_back(
         found = passage_of(begun, recorded.sequence, rest, ranking_id, len(run))
         ranking = found.board.rankings[ranking_id]
         visits = data.draw(st.lists(st.integers(found.first, found.last), min_size=1, max_size=6))
-        shape = finished(passage_shape(asyncio.run(told(found, ranking_id, Sequence(len(run))))))
+        shape = finished(passage_shape(ENGLISH, asyncio.run(told(found, ranking_id, Sequence(len(run))))))
         for sequence, tables in zip(visits, folded_by_script(shape, visits), strict=True):
             for unity, lines in zip(ranking.unities.values(), tables, strict=True):
                 shown = [(p, c, None if total is None else int(total)) for p, c, total in lines]
