@@ -127,6 +127,7 @@ SHOWN_KEYS_MAX: Final = 20
 _NUMBER: Final = r"(1/2|½|[0-9]{1,9}(?:[.,][0-9]{1,6}|½)?)"
 _SCORE: Final = re.compile(rf"{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*(.*)", re.DOTALL | re.ASCII)  # noqa: RUF001 - a dash is one, too
 _FORFEIT: Final = re.compile(r"([+-])\s*[:/]?\s*([+-])", re.ASCII)
+_PERFORMANCES: Final = re.compile(r"([^|]+)\|([^|]+)")
 _BYE: Final = re.compile(r"(?:(full|half|zero)[ -](?:point )?)?bye")
 _QUANTITY: Final = re.compile(r"([0-9]{1,18}(?::[0-5][0-9]){0,2})(?:\.([0-9]{1,9}))?")
 _PLACE: Final = re.compile(r"[1-9][0-9]{0,8}")
@@ -386,6 +387,15 @@ def winner_by_score(
         return None
     one, other = [_quantity(_exact(part)) or 0 for part in found.groups()[:2]]
     return None if one == other else participants[one < other]
+
+
+def turned(result: str) -> str | None:
+    """A score of two, a forfeit or two performances as they read for the second one; None: it is none of these."""
+    found = _SCORE.fullmatch(result) or _FORFEIT.fullmatch(result) or _PERFORMANCES.fullmatch(result)
+    if found is None:
+        return None
+    between, rest = result[found.end(1) : found.start(2)], result[found.end(2) :]
+    return f"{found[2]}{between}{found[1]}{rest}"
 
 
 def contradicts(participants: tuple[CompetitorId, ...], result: object, winner: CompetitorId | None) -> bool:

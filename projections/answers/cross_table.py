@@ -5,14 +5,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.steps import Steps, finished
+from engine.domain.scoring import turned
+from engine.domain.steps import Steps
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.around import Around
 from projections.answers.board_table import BoardTableQuestion
-from projections.answers.lookup import ranking_of, unity_of
+from projections.answers.lookup import ranking_of
 from projections.answers.rounds import ROUND_COMPETITIONS_MAX
-from projections.answers.scored_for import scored_for
 from projections.answers.view import Question, View, ask
 from projections.board.board import Board, Competition
 
@@ -25,7 +25,7 @@ Pair = tuple[CompetitorId, CompetitorId]
 class CrossTable(Struct, frozen=True, kw_only=True):
     """`competitors`: in the order of the table; `left_out`: how many more there are. `results` of
     the first against the second: of matches in which the first is named first, as of a home team, or else of all. They
-    read for the first; empty: no result yet."""
+    read for the first, if they can be turned; empty: no result yet."""
 
     competitors: list[CompetitorId]
     left_out: int
@@ -33,7 +33,7 @@ class CrossTable(Struct, frozen=True, kw_only=True):
 
 
 class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
-    """`unity_id`: whose order and scoring decide; None: the classification, and the main unity. Raises NotFound, and as
+    """`unity_id`: whose order decides; None: the classification. Raises NotFound, and as
     `View.sums` and BoardTableQuestion."""
 
     ranking_id: RankingId
@@ -50,15 +50,12 @@ class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
         sums = await view.sums(self.ranking_id)
         board = view.live.board
         around = Around(board, ranking_of(board, self.ranking_id), sums, view.hidden, None)
-        unity_id = unity_of(board, self.ranking_id, self.unity_id)
-        results = await in_time_slices(_results(board, around, self.ranking_id, unity_id, {*competitors}))
+        results = await in_time_slices(_results(board, around, {*competitors}))
         return CrossTable(competitors=competitors, left_out=table.count - len(competitors), results=results)
 
 
-def _results(
-    board: Board, around: Around, ranking_id: RankingId, unity_id: UnityId, among: Collection[CompetitorId]
-) -> Steps[dict[Pair, list[str]]]:
-    ranking, count = board.rankings[ranking_id], len(board.competitions)
+def _results(board: Board, around: Around, among: Collection[CompetitorId]) -> Steps[dict[Pair, list[str]]]:
+    count = len(board.competitions)
     met: dict[Pair, list[Competition]] = {}
     for competition_id, one in board.competitions.run(count - ROUND_COMPETITIONS_MAX + 1, count):
         yield
@@ -70,15 +67,11 @@ def _results(
         ):
             met.setdefault((one.participants[0], one.participants[1]), []).append(one)
 
-    def read_for(her: CompetitorId, one: Competition) -> str:
-        told = finished(scored_for(ranking, unity_id, one, her))
-        sent = one.result if isinstance(one.result, str) and her == one.participants[0] else None
-        return (told and told.result) or sent or ""
-
     found: dict[Pair, list[str]] = {}
     for (first, second), matches in met.items():
         yield
-        found[first, second] = [read_for(first, one) for one in matches]
+        results = [one.result if isinstance(one.result, str) else "" for one in matches]
+        found[first, second] = results
         if (second, first) not in met:
-            found[second, first] = [read_for(second, one) for one in matches]
+            found[second, first] = [turned(one) or one for one in results]
     return found

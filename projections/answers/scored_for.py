@@ -11,7 +11,16 @@ from msgspec import Struct
 
 from engine.domain.events import Result
 from engine.domain.rescoring import CorrectedCompetition
-from engine.domain.scoring import NotRead, ReadResult, ScoredCompetition, amounts_of, choose, places, read_in_steps
+from engine.domain.scoring import (
+    NotRead,
+    ReadResult,
+    ScoredCompetition,
+    amounts_of,
+    choose,
+    places,
+    read_in_steps,
+    turned,
+)
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitorId, UnityId
 from projections.board.board import Ranking
@@ -105,7 +114,9 @@ def _own(reading: ReadResult | None) -> str | None:
 def _raw(
     result: str | Mapping[CompetitorId, str] | None, her: CompetitorId, competition: ScoredCompetition
 ) -> str | None:
-    """As it was sent: of a score, the whole."""
+    """As it was sent, turned for the second of two."""
     if isinstance(result, Mapping):
         return result.get(her)
+    if result and len(competition.participants) == 2 and her == competition.participants[1]:
+        return turned(result) or result
     return result if her in competition.participants else None

@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.domain import events
 from engine.domain.awards import Award, AwardValue, Scoring
 from engine.domain.options import UnityOptions, options_of
-from engine.domain.scoring import USUAL_WORDS, NotRead, choose, outcomes_by_amount, read, scoring_faults, wanted
+from engine.domain.scoring import USUAL_WORDS, NotRead, choose, outcomes_by_amount, read, scoring_faults, turned, wanted
 from engine.domain.terms import AWARDS_MAX, DELTA_MAX, SCORING_TABLE_MAX, SCORINGS_MAX, Counts, Sort
 from projections.board.board import Board, Ranking
 from tests.histories import fold_events
@@ -478,3 +478,22 @@ def test_an_amount_stands_for_an_outcome_where_nothing_else_gives_it(awards: lis
         for one in awards
     ]
     assert outcomes_by_amount([Scoring(awards=tuple(made))], MAIN) == found
+
+
+@pytest.mark.parametrize(
+    ("sent", "reads"),
+    [
+        ("2:1", "1:2"),
+        ("\N{VULGAR FRACTION ONE HALF} - 0", "0 - \N{VULGAR FRACTION ONE HALF}"),
+        ("2:2 pen", "2:2 pen"),
+        ("3:2 ot", "2:3 ot"),
+        ("+:-", "-:+"),
+        ("10.1|9.8", "9.8|10.1"),
+        ("bye", None),
+        ("10.1|9.8|7", None),
+        ("abandoned", None),
+        ("", None),
+    ],
+)
+def test_a_result_of_two_can_be_turned_for_the_second(sent: str, reads: str | None) -> None:
+    assert turned(sent) == reads
