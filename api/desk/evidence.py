@@ -39,6 +39,7 @@ from engine.domain.counting import Known
 from engine.domain.errors import Refusal, Unacceptable
 from engine.domain.events import Event, Recorded
 from engine.domain.judging import decide, recording
+from engine.domain.names import name_key
 from engine.domain.rescoring import Rescoring, may_rescore
 from engine.domain.steps import finished
 from engine.domain.terms import Sequence
@@ -274,8 +275,9 @@ class ScoredAgain(Evidence):
         self.command = command
         self.alone = isinstance(command, ChangeCompetition) and command.participants is not UNSET  # it is exact
         self._are_many = isinstance(command, RecordResults)
-        self._keys = {one.key for one in command.items if one.key} if isinstance(command, RecordResults) else set[str]()
-        if self._are_many:
+        self._keys = set[str]()
+        if isinstance(command, RecordResults):
+            self._keys = {name_key(one.key) for one in command.items if one.key}
             self.alone = self.exact = True  # keys and other requests must not change what any of them means
         self._dated: PointsAtAnotherDate | None = None
         if isinstance(command, ReopenRanking) or (

@@ -629,3 +629,24 @@ async def test_results_recorded_at_once_for_one_key_are_judged_one_after_the_oth
         async with desk.live_pool.pinned(arena.tournament_id) as live:
             results = {one.key: one.result for one in map(live.board.competitions.__getitem__, live.board.competitions)}
             assert results == {"old": "1:2", "M1": "9:0"}
+
+
+async def test_a_round_whose_key_another_request_gives_first_corrects_its_points(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """However the key is written: here with white space around it."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        award = Award(unity_id=arena.unity_id, value="outcome", table={"win": 3, "draw": 1, "loss": 0})
+        declared = DeclareScoring(ranking_id=arena.ranking_id, scorings=(Scoring(awards=(award,)),))
+        await submit(desk, arena.tournament_id, declared)
+        first, second = [CompetitionId(one) for one in await desk.new_ids(2)]
+        match: dict[str, Any] = {"group_id": 1, "participants": arena.competitors}
+        added = AddCompetition(competition_id=first, key="M1", result="0:2", **match)
+        round_ = RecordResults(items=(RecordResult(competition_id=second, key=" M1 ", result="2:1", **match),))
+        async with gathered(dsn, owner, desk, arena, added, round_) as asked:
+            pass
+        await asyncio.gather(*asked)
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            assert [total(live, arena, who) for who in (0, 1)] == [3, 0]
+        assert (await verified(desk.database)).differences == []
