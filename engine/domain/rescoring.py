@@ -283,8 +283,8 @@ class Rescoring:
         self._concerned = None if self._ranking is None else concerned(state, self._ranking)
         self._only: dict[CompetitionId, None] | None = None  # in the order of creation
         self._changed = {one.competition_id: one for one in decided if isinstance(one, CompetitionChanged)}
-        self._scores: dict[CompetitionId, _Scores] = {}  # of a ranking
-        self._stale: set[CompetitionId] | None = None  # to be scored again; None: all
+        self._scores: dict[CompetitionId, _Scores | None] = {}  # of a ranking, in the order of creation; None: no change
+        self._stale: dict[CompetitionId, None] | None = None  # to be scored again; None: all
         self._events: tuple[Event, ...] | None = None
 
     def competitions(self) -> Steps[Items[CompetitionId] | None]:
@@ -314,7 +314,7 @@ class Rescoring:
         self._given.take(recorded)
         self._events = None
         if self._stale is not None:
-            self._stale.add(competition_id)
+            self._stale[competition_id] = None
         return True
 
     def events(self, known: KnownResults) -> Steps[tuple[Event, ...]]:
@@ -357,7 +357,7 @@ class Rescoring:
         return scores
 
     def _of_ranking(self, event: RescoringEvent, known: KnownResults) -> Steps[tuple[Event, ...]]:
-        state, ranking, scores = self._state, _changed(self._state, event), self._scores
+        state, ranking = self._state, _changed(self._state, event)
         rule = rule_of(state, event.ranking_id).reopening()
         stale: Collection[CompetitionId] | None = self._only if self._stale is None else self._stale
         if stale is None:
@@ -366,16 +366,14 @@ class Rescoring:
             before = self._given.of(event.ranking_id, competition_id)
             lines = yield from scored_lines(ranking, state.competitions[competition_id])
             its = _Scores(rule, ranking, competition_id, lines, before, self._now)
-            if its.size:
-                scores[competition_id] = its
-            else:
-                scores.pop(competition_id, None)
+            self._scores[competition_id] = its if its.size else None
             yield
-        self._stale = set()
-        _refuse_beyond(RESCORED_LINES_MAX, scores.values())
-        totals = yield from _totals(list(scores.values()), known, self._now)
+        self._stale = {}
+        scores = [one for one in self._scores.values() if one is not None]
+        _refuse_beyond(RESCORED_LINES_MAX, scores)
+        totals = yield from _totals(scores, known, self._now)
         made = list[Event]()
-        for one in scores.values():
+        for one in scores:
             made += one.events(totals)
             yield
         return tuple(made)

@@ -283,3 +283,22 @@ def test_results_that_a_new_list_concerns_are_scored_in_their_order() -> None:
     (event,) = decide(played.board, commands.ChangeParticipants(ranking_id=LEAGUE, added=(3,)))
     scored = finished(rescored(played.board, [event], played.given, {}, None))
     assert [one.competition_id for one in scored if isinstance(one, PointsScored)] == ids
+
+
+def test_results_that_arrive_meanwhile_are_scored_in_the_order_of_their_competitions() -> None:
+    """As all are that were there before: where the last result counts, the order decides."""
+    played, (fixture, other, *later) = Played(), [8 * n for n in range(8, 0, -1)]
+
+    def added(one: int, result: str | None) -> Event:
+        return events.CompetitionAdded(competition_id=one, group_id=1, participants=(ANNA, BEN), result=result)
+
+    declared = events.ScoringDeclared(ranking_id=LEAGUE, scorings=SCORINGS)
+    played.take(replace(declared, scorings=()), added(fixture, None), added(other, "1:0"))
+    rescoring = Rescoring(played.board, [declared], played.given, None)
+    assert len(finished(rescoring.events({}))) == 1
+    meanwhile = events.CompetitionChanged(competition_id=fixture, result="2:1")
+    for event in (*[added(one, "0:0") for one in later], meanwhile):
+        played.take(event)
+        assert rescoring.take(Recorded(Sequence(played.head), BEGIN, OPERATOR, None, event))
+    scored = finished(rescoring.events({}))
+    assert [one.competition_id for one in scored if isinstance(one, PointsScored)] == [fixture, other, *later]
