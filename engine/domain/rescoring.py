@@ -283,7 +283,7 @@ class Rescoring:
         self._concerned = None if self._ranking is None else concerned(state, self._ranking)
         self._only: dict[CompetitionId, None] | None = None  # in the order of creation
         self._changed = {one.competition_id: one for one in decided if isinstance(one, CompetitionChanged)}
-        self._scores: dict[CompetitionId, _Scores | None] = {}  # of a ranking, in the order of creation; None: no change
+        self._scores: dict[CompetitionId, _Scores | None] = {}  # in the order of creation; None: no change
         self._stale: dict[CompetitionId, None] | None = None  # to be scored again; None: all
         self._events: tuple[Event, ...] | None = None
 

@@ -37,6 +37,7 @@ from engine.domain.names import name_key
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.options import UnityOptions, expiry_of, notation_of, options_of, options_of_main_unity
 from engine.domain.rescoring import scored_lines
+from engine.domain.scoring import PARTICIPANTS_AT_ONCE
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.competition_sums import CompetitionSums, WhatCounts
@@ -573,12 +574,13 @@ def _count_correction(
     board: Board, sums: CompetitionSums, recorded: Recorded, event: events.PointsReversed | events.PointsScored
 ) -> bool:
     """Counts a part of a correction in the sums. Returns False if they must be read again: it leaves a competitor
-    without a line, or changes when totals were reached."""
+    without a line, changes when totals were reached, or takes long to score."""
     competition = None if event.competition_id is None else board.competitions.get(event.competition_id)
     if (
         competition is None
         or event.competition_id not in sums.given
         or any(d.unity_id in sums.first for d in event.deltas)
+        or len(competition.participants) > PARTICIPANTS_AT_ONCE
     ):
         return False
     if event.replaced:  # given again in the same block, or they have no sum

@@ -15,6 +15,7 @@ from engine.domain.steps import finished
 from engine.domain.terms import DELTA_MAX, OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, what_counts
 from projections.board.competition_sums import CompetitionSums
+from tests.bounds import Bounds
 from tests.histories import (
     counted_in,
     logs,
@@ -125,8 +126,9 @@ def test_what_is_followed_through_corrections_of_results_is_what_the_whole_log_s
             assert followed.given == read.given
 
 
-def test_after_a_corrected_result_sums_are_not_read_again() -> None:
-    """But after one by which somebody has no points any more, who had some."""
+def test_after_a_corrected_result_sums_are_not_read_again(bounds: Bounds) -> None:
+    """But after one by which somebody has no points any more, who had some; and after that of a race that takes long to
+    score."""
     live = live_of(history_of((), [()] * len(COMPETITIONS), [], set()))
     unity_id, race = next(iter(UNITIES)), CompetitionId(10**6)
 
@@ -153,6 +155,11 @@ def test_after_a_corrected_result_sums_are_not_read_again() -> None:
         assert followed is not None
         assert followed.sum(unity_id, COMPETITORS[0], race) == points
     change(result=None)
+    assert live.sums.get(RANKING) is None
+    change(result="2:1")
+    asyncio.run(live.know_sums(RANKING))
+    bounds(PARTICIPANTS_AT_ONCE=1)
+    change(result="1:1")
     assert live.sums.get(RANKING) is None
 
 
