@@ -11,7 +11,7 @@ from projections.answers.criteria import Criteria, criteria_shape
 from projections.answers.view import Question, View
 from projections.answers.zones import with_days
 from projections.past import moments, pages
-from projections.past.history import AnyLine, DeclarationLine, Filter
+from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Filter
 from projections.past.moments import Range, Span
 from projections.past.pages import Cursor
 
@@ -42,10 +42,12 @@ class HistoryLine(Struct, frozen=True, kw_only=True):
 
 
 class History(Struct, frozen=True, kw_only=True):
-    """A page of lines. `next`: the value of `after` for the following page."""
+    """A page of lines. `next`: the value of `after` for the following page. `scored`: the events whose points a scoring
+    gave: they follow the result, and cannot be undone."""
 
     lines: list[HistoryLine]
     next: str | None
+    scored: frozenset[Sequence]
 
 
 class WholeHistory(Struct, frozen=True):
@@ -76,7 +78,11 @@ class HistoryQuestion(Question[History], frozen=True, kw_only=True):
         page = await pages.page(
             view.past, view.live.tournament_id, self.ranking_id, span, asked=asked, after=self.after, limit=self.limit
         )
-        return History(lines=[*map(_entry, page.lines)], next=None if page.next is None else page.next.text)
+        return History(
+            lines=[*map(_entry, page.lines)],
+            next=None if page.next is None else page.next.text,
+            scored=frozenset(one.sequence for one in page.lines if isinstance(one, DeltaLine) and one.scored),
+        )
 
     async def whole(self, view: View) -> WholeHistory:
         """All lines instead of a page. Raises NotFound."""

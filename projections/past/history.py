@@ -20,6 +20,7 @@ from engine.domain.events import (
     PointsAdded,
     PointsExpired,
     PointsReversed,
+    PointsScored,
     Recorded,
     changed_by,
 )
@@ -49,7 +50,7 @@ class DeltaLine(Struct, frozen=True, gc=False):
     also None, reversed results. `competition_id` None: a free modification. `total`: the total after this line; None:
     nothing counts. The positions are those before and after the whole event; None: the competitor was not in the list.
     `reverses`: the sequence of the event whose points this one takes back or restores; None: it does neither.
-    `reversal`: why it does. `reason`: the reason given for the whole event; None: none."""
+    `reversal`: why it does. `reason`: the reason given for the whole event; None: none. `scored`: a scoring gave it."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -65,6 +66,7 @@ class DeltaLine(Struct, frozen=True, gc=False):
     reversal: Reversal | None
     reason: str | None
     result: int | None = None
+    scored: bool = False
 
 
 class DeclarationLine(Struct, frozen=True, gc=False):
@@ -187,6 +189,7 @@ class Historian:
             event.reverses if isinstance(event, PointsReversed) else None,
             reversal_of(self.board, event),
             event.reason if isinstance(event, PointsAdded) else None,
+            scored=isinstance(event, PointsScored),
         )
         return (line,)
 
@@ -234,6 +237,7 @@ class Historian:
                     reversal,
                     reason,
                     delta.amount if isinstance(delta, Delta) and not is_sum else None,
+                    isinstance(event, PointsScored),
                 )
             )
             if number % _STEP_LINES == 0:

@@ -39,7 +39,8 @@ def history_page(
     groups: dict[str, list[list[Child]]] = {}
     for _, lines in groupby(reversed(history.lines), key=attrgetter("sequence")):
         event = [*lines]
-        undo = _undo(viewer, venue, ranking, undone, event[0])
+        is_scored = event[0].sequence in history.scored
+        undo = None if is_scored else _undo(viewer, venue, ranking, undone, event[0])
         groups.setdefault(_what_for(view.names, event[0]), []).append([*_row(of, event), undo])
     said = f"Changes {number_text(first)} to {number_text(last)}"
     earlier, later = first - 1, min(last + HISTORY_EVENTS, venue.head.sequence)

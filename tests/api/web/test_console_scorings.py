@@ -7,7 +7,7 @@ from api.web.console.change_page import LOOK
 from tests.api.scored import League
 from tests.api.visitor import Visitor, form_of
 from tests.api.web.test_console import at, words
-from tests.service import Season
+from tests.service import Season, deltas
 
 
 async def test_a_scoring_is_declared_like_a_kind_after_a_preview_of_its_effects(
@@ -64,6 +64,19 @@ async def test_a_result_that_gives_no_points_says_so_before_it_is_recorded_and_i
     assert (await visitor.post(*reversed(form_of(look.body.decode())))).status == 303
     listed = words(await visitor.page(at(season, "/competitions")))
     assert (told in listed, "Forms that count: a score" in listed) == (True, True)
+
+
+async def test_the_history_offers_to_undo_points_but_not_those_that_follow_a_result(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, _ = league.ids
+    await league.score()
+    await league.play(a, b, "2:1")
+    await season.client.put(f"{league.path}/add.json", {"participants_delta": deltas((b, league.points, 2))})
+    page = await visitor.page(at(season, f"/rankings/{league.ranking_id}/history"))
+    (undo,) = re.findall(r'href="([^"]*/undo/[0-9]+)"', page)
+    assert (await visitor.fill(undo, {})).status == 303
+    assert await league.table() == {a: 3, b: 0, league.ids[2]: 0}
 
 
 async def test_reopening_and_another_list_show_who_moves(visitor: Visitor, season: Season, league: League) -> None:
