@@ -74,9 +74,8 @@ _SAMPLES: Final = {"color": "1a56b0", "accent": "1a56b0"}
 
 class Filling(Struct, frozen=True, kw_only=True):
     """A form as it is shown. `given`: the values of its fields; `faults`: what is wrong with them; `options`: the
-    values that a field can be given. `labels`: of fields, in place of their
-    names. `key`: its idempotency key. `sport`: whose words it is in.
-    `zone`: of the times that are picked."""
+    values that a field can be given. `labels`: of fields, in place of their names. `key`: its idempotency key.
+    `sport`: whose words it is in. `zone`: of the times that are picked."""
 
     key: str
     given: Mapping[str, str] = {}
@@ -185,9 +184,9 @@ def own_input(
 
 
 def _field(field: Field, filling: Filling) -> Html:
-    words = FIELD_WORDS.get(field.name, FieldWords(about=field.about))
+    words = FIELD_WORDS.get(field.name, FieldWords())
     label = filling.labels.get(field.name) or filling.sport(words.label) or field.name.replace("_", " ").capitalize()
-    about = filling.sport(words.about)
+    about = filling.sport(words.about) if field.name in FIELD_WORDS else field.about  # which may have a name in it
     options = filling.options.get(field.name) or next((offered for one, offered in _OPTIONS if one is field.type), None)
     if options is not None:
         return _chosen(field, label, about, options, filling)

@@ -544,7 +544,9 @@ async def test_points_are_undone_right_after_they_were_added_and_redone_from_the
 
 async def test_the_result_of_many_is_recorded_competitor_by_competitor(visitor: Visitor, season: Season) -> None:
     ada, ben, _ = season.ids
+    assert (await season.client.put(f"competitors/{ben}.json", {"name": "{Ben} {0}"})).status == 200
     record = at(season, f"/competitions/{season.competition_id}/record")
+    assert "the performance of {Ben} {0}" in words(await visitor.page(record))
     answer = await visitor.fill(record, {f"result[{ada}]": "9.8 s", f"result[{ben}]": "10.1 s", "winner": ada})
     assert answer.status == 303
     found = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]
