@@ -236,7 +236,7 @@ def _take_empty(field: Field, arguments: dict[str, Any], faults: list[Fault]) ->
     if field.empty is Empty.EMPTIES:
         arguments[field.argument or field.name] = None
     else:
-        faults.append(Fault(field.name, "must not be empty; leave the field out to keep what is there"))
+        faults.append(Fault(field.name, "must not be empty; leave the field out instead"))
 
 
 def _text_of(name: str, value: bytes, field_type: FieldType | None, fields: Fields) -> str:

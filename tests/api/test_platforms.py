@@ -49,6 +49,7 @@ async def test_a_platform_runs_a_tournament_of_a_club_that_can_do_nothing_else(
         await asked(of_club, "POST", "tokens.json", name="x", scope="read", tournaments=[ELSEWHERE]), 422, "tournaments"
     )
     refused(await asked(of_club, "POST", "tokens.json", name="x", scope="read"), 422, "expires_in_days")
+    refused(await asked(platform, "POST", "tokens.json", name="x", scope="read", tournaments=[]), 422, "tournaments")
     seen = {one["name"] for one in (await asked(of_club, "GET", "tokens.json")).json["tokens"]}
     assert seen == {"club"}
     assert "text" not in (await asked(platform, "GET", "tokens.json")).json["tokens"][0]

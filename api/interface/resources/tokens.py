@@ -8,7 +8,7 @@ from api.access import granting
 from api.access.auth import EXPIRES_IN_DAYS_MAX, GRANTED, Scope, Token
 from api.access.granting import TOKEN_TOURNAMENTS_MAX
 from api.interface.declarations import Acting, Action
-from api.interface.fields import NAME, Field, list_of_texts, number_up_to, one_of
+from api.interface.fields import NAME, Empty, Field, list_of_texts, number_up_to, one_of
 from api.interface.rendering import Answer, Instant
 from engine.domain.terms import SLUG_PATTERN
 from engine.domain.times import instant, instant_or_none
@@ -91,6 +91,7 @@ TOKEN_ACTIONS: Final = (
                 "tournaments",
                 list_of_texts(TOKEN_TOURNAMENTS_MAX, SLUG_PATTERN),
                 f"the slugs of its tournaments, at most {TOKEN_TOURNAMENTS_MAX}; absent: those of the token that asks",
+                empty=Empty.REFUSED,
             ),
             Field("expires_in_days", number_up_to(1, EXPIRES_IN_DAYS_MAX), "the days until it expires; absent: never"),
         ),

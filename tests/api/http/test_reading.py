@@ -478,7 +478,7 @@ def test_an_empty_field_of_a_change_empties_what_can_be_empty(
             assert untouched[argument] is UNSET
     for field in kept:
         faults = faults_of(lambda field=field: command_of(operation, {**LEAST[operation], field: ""}))  # type: ignore[misc]
-        assert faults == [(field, "must not be empty; leave the field out to keep what is there")]
+        assert faults == [(field, "must not be empty; leave the field out instead")]
 
 
 FIELDS = [
