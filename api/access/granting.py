@@ -9,7 +9,8 @@ from api.access.auth import Scope, ScorerPart, Token, unacceptable_token
 from engine.database.pool import Database
 from engine.domain.errors import Fault, NotFound
 from engine.domain.faults import refuse_if_any
-from engine.domain.terms import ID_MAX, TournamentId, name_fault
+from engine.domain.ids import parse_id
+from engine.domain.terms import TournamentId, name_fault
 from engine.log import registry
 
 LINK: Final = "/console/score?link="
@@ -97,7 +98,9 @@ def asked_link(sent: Mapping[str, str], zone: tzinfo, now: datetime) -> tuple[Sc
     round_key, division = sent.get("round", ""), sent.get("division", "").strip()
     if not round_key and not division:
         faults.append(Fault("round", "must be chosen, or a division"))
-    if division and not (division.isascii() and division.isdigit() and int(division) <= ID_MAX):
+    if round_key and (fault := name_fault(round_key.removeprefix("name:"))):
+        faults.append(Fault("round", fault))
+    if division not in ("", "0") and parse_id(division) is None:
         faults.append(Fault("division", "must be a whole number"))
     try:
         day = datetime.strptime(sent.get("until", "").strip(), "%Y-%m-%d")

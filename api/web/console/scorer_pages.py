@@ -40,7 +40,7 @@ def scorers_page(viewer: Viewer, venue: Venue, rounds: Items[Round], links: Item
         element(
             "p",
             venue.sport(
-                "Whoever has a link enters the results of its {matches} until that day, and can do nothing else."
+                "With a link, somebody can enter the results of its {matches} until that day, and do nothing else."
             ),
         ),
         data_table("Links in use", heads, [_link(venue, one) for one in links]) if links else None,

@@ -105,7 +105,9 @@ async def test_a_link_is_ended_in_one_step_and_ends_after_its_day(
     [
         ({"name": ""}, "must"),
         ({"round": ""}, "must be chosen, or a division"),
+        ({"round": "name:" + "x" * 256}, "must have at most 255 characters"),
         ({"division": "x"}, "must be a whole number"),
+        ({"division": "9" * 5_000}, "must be a whole number"),
         ({"until": "tomorrow"}, "must be a day"),
         ({"until": "2020-01-01"}, "must be today or later"),
     ],
