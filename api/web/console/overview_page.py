@@ -32,14 +32,13 @@ from projections.verification.noted import LastVerified
 
 RANKINGS_SHOWN: Final = 200
 """Rankings on the page of a tournament."""
-_RESULTS: Final = "/matchday"
-"""Where results are entered."""
 
 
 class Overview(Struct, frozen=True, kw_only=True):
     """`rankings`: the first RANKINGS_SHOWN. `checkpoint`: how far the tables are; None: there are none yet. `verified`:
     the result of the last verification; None: there was none. `quota`: empty if there is none. `steps`: the first ones
-    of a tournament. `open`: the number of matches that are over and have no result, as far as it was counted."""
+    of a tournament. `open`: the number of matches that are over and have no result, as far as it was counted;
+    `open_round`: the key of the round of the first one."""
 
     state: TournamentState
     rankings: list[ListedRanking]
@@ -48,6 +47,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     quota: list[Share]
     steps: Items[Step]
     open: int
+    open_round: str
 
 
 def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
@@ -101,7 +101,8 @@ def _waiting(venue: Venue, overview: Overview) -> Html | None:
         return None
     number = number_text(overview.open)
     text = venue.sport(f"{number} {{match}} has" if overview.open == 1 else f"{number} {{matches}} have")
-    enter = element("a", "Enter results", href=venue.address(_RESULTS), class_="button chief")
+    address = venue.address("/matchday", {"round": overview.open_round})
+    enter = element("a", "Enter results", href=address, class_="button chief")
     return element("section", element("h2", "What to do next"), element("p", enter, f" {text} no result yet."))
 
 

@@ -1,6 +1,7 @@
 """The pages of a tournament in the console that change nothing."""
 
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Final
 
 from api.desk.quotas import shares_of
@@ -30,9 +31,11 @@ from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.history import HistoryQuestion
+from projections.answers.rounds import RoundMatch, key_of
 from projections.answers.scoring import ScoringQuestion, unscored_of
 from projections.answers.tournament import TournamentQuestion
 from projections.answers.view import ask
+from projections.answers.zones import zone_of
 from projections.tables import tables
 from projections.verification.noted import last_verified
 
@@ -54,7 +57,7 @@ async def log(context: RecallContext, viewer: Viewer, venue: Venue, _asked: Page
 
 
 async def _overview(context: RecallContext, viewer: Viewer) -> Overview:
-    tournament_id = context.live.tournament_id
+    tournament_id, missing = context.live.tournament_id, await _missing(context)
     async with context.past.database.connection() as connection:
         checkpoint = await tables.checkpoint(connection, tournament_id)
         verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
@@ -65,19 +68,20 @@ async def _overview(context: RecallContext, viewer: Viewer) -> Overview:
         verified=verified,
         quota=await shares_of(context.past.database, context.live),
         steps=first_steps(context, viewer),
-        open=await _open(context),
+        open=len(missing),
+        open_round=key_of(missing[0], zone_of(context.publication.presentation.zone)) if missing else "",
     )
 
 
-async def _open(context: RecallContext) -> int:
-    """How many of the first competitions without a result should have one; 0 where there are too many to look at."""
+async def _missing(context: RecallContext) -> list[RoundMatch]:
+    """Those of the first competitions without a result that should have one, by date; none where there are too many to
+    look at."""
     if len(context.live.board.competitions) > SOUGHT_AMONG_MAX:
-        return 0
+        return []
     question = CompetitionListQuestion(has_result=False, voided=False, limit=OPEN_LOOKED_AT_MAX)
     found, now = await ask(context, question), datetime.now(UTC)
-    return sum(
-        1 for one in found.competitions.values() if one.date is not None and one.date < now and one.winner_id is None
-    )
+    over = [(one.date, one) for one in found.competitions.values() if one.date is not None and one.date < now]
+    return [one for _, one in sorted(over, key=itemgetter(0)) if one.winner_id is None]
 
 
 async def webhooks(context: RecallContext, viewer: Viewer, venue: Venue, _asked: PageAsked) -> bytes:

@@ -1,6 +1,7 @@
 """The console, as somebody sees it who runs a league and knows nothing of logs."""
 
 import re
+from html import unescape
 from typing import Final
 
 from tests.api.visitor import CONSOLE, Visitor, form_of
@@ -116,7 +117,14 @@ async def test_a_first_tournament_is_guided_from_names_to_publication(visitor: V
     assert form_of(await visitor.page(record))[0]["started_at"] == "2026-05-03T15:00"
     assert await next_step() == "/publication/publish"
     assert (await visitor.fill(home + "/publication/publish", {})).status == 303
-    assert "1 match has no result yet" in words(await visitor.page(home))
+    assert (await visitor.fill(match, {"home": bears, "away": lions, "started_at": "2026-05-10T15:00"})).status == 303
+    form, action = form_of(await visitor.page(home + "/matchday?round=2026-05-10"))
+    played = {name: "1" for name in form if name.startswith(("home[", "away["))}
+    assert (await visitor.post(action, form | played)).status == 303
+    page = await visitor.page(home)
+    assert "1 match has no result yet" in words(page)
+    (enter,) = re.findall('href="([^"]*)"[^>]*>Enter results<', page)
+    assert re.findall('value="([^"]*)" selected', await visitor.page(unescape(enter)))[0] == "2026-05-03"
     assert "id:" not in words(await visitor.page(record.replace("/record", "/change")))
 
 
