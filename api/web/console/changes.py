@@ -55,8 +55,8 @@ class Change(Struct, frozen=True, kw_only=True):
     without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `final`: they cannot be taken
     back. `preview`: shows the effects; `looks_at_form`: only once the form is filled in. `mentions`: shows the texts
     that contain the competitor's name. `tidy`: the form that was sent, as its page shows it again; `read` converts that
-    to the form that the operation takes. `step`: of the first steps of a
-    tournament, after which the next one follows. `page`: shows it, instead of the page that all forms have."""
+    to the form that the operation takes. `step`: of the first steps of a tournament, after which the next one follows.
+    `page`: shows it, instead of the page that all forms have."""
 
     path: str
     operation: Write

@@ -21,6 +21,7 @@ HOME: Final = "home"
 AWAY: Final = "away"
 _NAMES_CITED: Final = 5
 _COMPETITOR: Final = re.compile(r"competitor\[([1-9][0-9]{0,18})\]", re.ASCII)
+_PLACE: Final = re.compile(r"place\[([1-9][0-9]{0,18})\]", re.ASCII)
 
 
 def chosen(form: Form, _view: View, _ids: PathIds) -> Form:
@@ -100,6 +101,3 @@ def enrolled(form: Form, view: View, ids: PathIds) -> Form:
 
 def criteria(form: Form, _view: View, _ids: PathIds) -> Form:
     return criteria_form(form)
-
-
-_PLACE: Final = re.compile(r"place\[([1-9][0-9]{0,18})\]", re.ASCII)
