@@ -337,9 +337,11 @@ class ScoredAgain(Evidence):
     def _refuse_moved(self) -> None:
         """Raises Unacceptable if points expire and an existing competition gets another date, rather than the same
         again."""
+        if not self._live.expires:
+            return
         board, command = self._live.board, self.command
         changes = [recording(board, one) for one in command.items] if isinstance(command, RecordResults) else [command]
-        for one in changes if self._live.expires else ():
+        for one in changes:
             if isinstance(one, ChangeCompetition) and one.started_at not in (
                 UNSET,
                 board.competitions[one.competition_id].date,
