@@ -161,14 +161,16 @@ def test_what_is_scored_again_follows_all_that_is_recorded_meanwhile_unless_it_s
         fold(board, Revisions(), recorded)
     assume(board.rankings)
     ranking_id = data.draw(st.sampled_from([*board.rankings]))
+    its = board.rankings[ranking_id]
     about: list[Event] = [
         events.ScoringDeclared(ranking_id=ranking_id, scorings=()),
-        events.ScoringDeclared(ranking_id=ranking_id, scorings=board.rankings[ranking_id].scorings),
-        events.ParticipantsChanged(ranking_id=ranking_id, removed=tuple(board.rankings[ranking_id].participants)),
-        events.ParticipantsChanged(ranking_id=ranking_id, added=tuple(board.competitors)[-1:]),
+        events.ScoringDeclared(ranking_id=ranking_id, scorings=its.scorings),
         events.RankingReopened(ranking_id=ranking_id),
         *[events.CompetitionChanged(competition_id=one, result="7:5") for one in [*board.competitions][-1:]],
     ]
+    if its.closed_at is None:
+        about.append(events.ParticipantsChanged(ranking_id=ranking_id, removed=tuple(its.participants)))
+        about.append(events.ParticipantsChanged(ranking_id=ranking_id, added=tuple(board.competitors)[-1:]))
     decided = [data.draw(st.sampled_from(about))]
     rescoring = Rescoring(board, decided, known, None)
     only = finished(rescoring.competitions())
@@ -180,6 +182,8 @@ def test_what_is_scored_again_follows_all_that_is_recorded_meanwhile_unless_it_s
         fold(board, Revisions(), recorded)
         if not rescoring.take(recorded):
             break
+        if end < len(run) and isinstance(run[end].event, events.PointsScored | events.PointsReversed):
+            continue  # in the middle of a request, where nothing is judged
         again = GivenLines()
         for one in run[:end]:
             again.take(one)
