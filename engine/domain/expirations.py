@@ -100,7 +100,7 @@ class Redating:
         self._sums = _Sums(state, self._dated)
 
     def _dated(self, rule: Rule) -> Rule:
-        return rule.dating(self._competition_id, self._date)
+        return rule.dating({self._competition_id: self._date})
 
     def take(self, recorded: Recorded) -> None:
         """Takes an event about points of the competition."""

@@ -120,10 +120,7 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
         case commands.RecordResult():
             return decide(state, recording(state, command), known)
         case commands.RecordResults():
-            made = _record_results(state, command)
-            return *made, *new_scores(
-                state, [one for one in made if isinstance(one, events.CompetitionAdded)], known.now
-            )
+            return _record_results(state, command)  # their points: see `Rescoring`
         case commands.ExpirePoints():
             return ()  # those that are due are summed before: see `projections/live/due.py`
         case _:

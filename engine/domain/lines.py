@@ -144,9 +144,9 @@ class Rule(Struct, frozen=True, kw_only=True):
         now = _Changed(self.struck.get(competition_id, ()), frozenset(competitors), struck)
         return replace(self, struck=_Given(self.struck, {competition_id: now}))
 
-    def dating(self, competition_id: CompetitionId, date: datetime | None) -> Self:
-        """After a competition has got this date; None: none is declared."""
-        return replace(self, dates=_Given(self.dates, {competition_id: date}))
+    def dating(self, dates: Mapping[CompetitionId, datetime | None]) -> Self:
+        """After competitions have got these dates; None: none is declared."""
+        return replace(self, dates=_Given(self.dates, dates))
 
     def replacing(self, lines: Mapping[Sequence, Mapping[LineName, Sequence]]) -> Self:
         """If these events have been the last to replace these lines of points with these places in the log."""

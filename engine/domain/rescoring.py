@@ -222,10 +222,10 @@ def new_scores(state: State, added: Collection[CompetitionAdded], now: datetime 
     Raises Unacceptable beyond SCORED_LINES_MAX lines."""
     _refuse_long(state, [one.participants for one in added])
     scores = [
-        _Scores(rule.dating(one.competition_id, one.started_at), ranking, one.competition_id, lines, None, now)
+        _Scores(rule, ranking, one.competition_id, lines, None, now)
         for ranking_id, ranking in state.rankings.items()
         if ranking.scorings and ranking.closed_at is None
-        for rule in [rule_of(state, ranking_id)]
+        for rule in [rule_of(state, ranking_id).dating({one.competition_id: one.started_at for one in added})]
         for one in added
         for lines in [finished(scored_lines(ranking, one))]
     ]
@@ -282,7 +282,10 @@ class Rescoring:
         self._ranking = decided[0] if isinstance(decided[0], RescoringEvent) else None
         self._concerned = None if self._ranking is None else concerned(state, self._ranking)
         self._only: dict[CompetitionId, None] | None = None  # in the order of creation
-        self._changed = {one.competition_id: one for one in decided if isinstance(one, CompetitionChanged)}
+        self._changed = {
+            one.competition_id: one for one in decided if isinstance(one, CompetitionAdded | CompetitionChanged)
+        }
+        self._dates = {one: its.started_at for one, its in self._changed.items() if isinstance(its, CompetitionAdded)}
         self._scores: dict[CompetitionId, _Scores | None] = {}  # in the order of creation; None: no change
         self._stale: dict[CompetitionId, None] | None = None  # to be scored again; None: all
         self._events: tuple[Event, ...] | None = None
@@ -334,18 +337,24 @@ class Rescoring:
             scores += yield from self._of_competition(event)
             yield
         _refuse_beyond(SCORED_LINES_MAX, scores)
-        totals = yield from _totals([one for one in scores if one.before is not None], known, self._now)
-        return tuple([event for one in scores for event in one.events(None if one.before is None else totals)])
+        corrected = {one.rule.ranking_id for one in scores if one.before is not None}
+        totals = yield from _totals([one for one in scores if one.rule.ranking_id in corrected], known, self._now)
+        return tuple(
+            [event for one in scores for event in one.events(totals if one.rule.ranking_id in corrected else None)]
+        )
 
-    def _of_competition(self, event: CompetitionChanged) -> Steps[list["_Scores"]]:
+    def _of_competition(self, event: CompetitionAdded | CompetitionChanged) -> Steps[list["_Scores"]]:
         state, competition_id, scores, closed = self._state, event.competition_id, list[_Scores](), list[str]()
-        competition = _corrected(state.competitions[competition_id], event)
+        competition = (
+            event if isinstance(event, CompetitionAdded) else _corrected(state.competitions[competition_id], event)
+        )
         _refuse_long(state, [competition.participants])
         for ranking_id, ranking in state.rankings.items():
             before = self._given.of(ranking_id, competition_id)
             if ranking.scorings or before is not None:
                 lines = yield from scored_lines(ranking, competition)
-                its = _Scores(rule_of(state, ranking_id), ranking, competition_id, lines, before, self._now)
+                rule = rule_of(state, ranking_id).dating(self._dates)
+                its = _Scores(rule, ranking, competition_id, lines, before, self._now)
                 if ranking.closed_at is None:
                     scores.append(its)
                 elif before is not None and before.lines and its.size:
@@ -442,7 +451,7 @@ class _Scores:
                 yield one[::-1], ResultLine(sequence, first, number, result, self._since, self._competition_id)
 
     def events(self, totals: TotalsOfResults | None) -> tuple[Event, ...]:
-        """`totals`: those afterwards; None: they follow from the results, because nothing was given before."""
+        """`totals`: those afterwards; None: they follow from the results, because nothing is corrected."""
         if self._events is None or self.of_results:
             self._events = tuple(self._made(totals))
         return self._events

@@ -13,9 +13,10 @@ from engine.domain.awards import Award, Scoring
 from engine.domain.errors import Conflict, Refusal, Unacceptable
 from engine.domain.events import CompetitionAdded, Delta, Event, PointsReversed, PointsScored, Recorded
 from engine.domain.judging import decide
+from engine.domain.marks import result_of
 from engine.domain.rescoring import GivenLines, Rescoring, RescoringEvent, concerned, rescored, scored_lines
 from engine.domain.steps import finished
-from engine.domain.terms import OPERATOR, Sequence
+from engine.domain.terms import OPERATOR, Counts, Sequence, Sort
 from projections.board.board import Board, Revisions, fold
 from tests.bounds import Bounds
 from tests.calls import Calls
@@ -35,6 +36,7 @@ class Played:
 
     def __init__(self) -> None:
         self.board, self.given, self.head = Board(), GivenLines(), 0
+        self.run = list[Recorded]()
         self.take(
             events.CompetitorRegistered(competitor_id=ANNA, name="Anna"),
             events.CompetitorRegistered(competitor_id=BEN, name="Ben"),
@@ -55,6 +57,7 @@ class Played:
             recorded = Recorded(Sequence(self.head), BEGIN, OPERATOR, None, event)
             fold(self.board, Revisions(), recorded)
             self.given.take(recorded)
+            self.run.append(recorded)
 
     def add(self, result: str) -> tuple[Event, ...]:
         command = commands.AddCompetition(
@@ -306,3 +309,27 @@ def test_results_that_arrive_meanwhile_are_scored_in_the_order_of_their_competit
         assert rescoring.take(Recorded(Sequence(played.head), BEGIN, OPERATOR, None, event))
     scored = finished(rescoring.events({}))
     assert [one.competition_id for one in scored if isinstance(one, PointsScored)] == [fixture, other, *later]
+
+
+@pytest.mark.parametrize("counts", [Counts.BEST, Counts.LAST])
+@pytest.mark.parametrize("is_fixture", [True, False])
+def test_the_totals_of_a_round_count_its_new_results_and_its_corrections_together(
+    counts: Counts, is_fixture: bool
+) -> None:
+    played, best = Played(), 42
+    played.take(
+        events.UnityAdded(ranking_id=LEAGUE, unity_id=best, name="best", counts=counts),
+        events.ScoringDeclared(
+            ranking_id=LEAGUE, scorings=(Scoring(awards=(Award(unity_id=best, value="for"), BY_OUTCOME)),)
+        ),
+    )
+    played.add("8:1")
+    if is_fixture:
+        played.take(events.CompetitionAdded(competition_id=DUEL + 2, group_id=1, participants=(ANNA, BEN), key="B"))
+    new = commands.RecordResult(competition_id=DUEL + 1, key="B", group_id=1, participants=(ANNA, BEN), result="10:2")
+    corrected = commands.RecordResult(competition_id=DUEL + 3, of=DUEL, result="5:1")
+    decided = decide(played.board, commands.RecordResults(items=(new, corrected)))
+    known = results_of(played.board, played.run, played.board.rankings)
+    played.take(*decided, *finished(rescored(played.board, decided, played.given, known, None)))
+    totals = played.board.rankings[LEAGUE].unities[best].totals
+    assert [result_of(totals[one], Sort.DESC) for one in (ANNA, BEN)] == [10, 2]
