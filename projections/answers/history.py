@@ -2,11 +2,21 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Reversal, Sender, Sequence, UnityId
+from engine.domain.terms import (
+    NOT_PUBLIC,
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Reversal,
+    Sender,
+    Sequence,
+    UnityId,
+)
 from projections.answers.criteria import Criteria, criteria_shape
 from projections.answers.view import Question, View
 from projections.answers.zones import with_days
@@ -47,7 +57,7 @@ class History(Struct, frozen=True, kw_only=True):
 
     lines: list[HistoryLine]
     next: str | None
-    scored: frozenset[Sequence]
+    scored: Annotated[frozenset[Sequence], NOT_PUBLIC]
 
 
 class WholeHistory(Struct, frozen=True):

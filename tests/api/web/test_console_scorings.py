@@ -77,6 +77,9 @@ async def test_the_history_offers_to_undo_points_but_not_those_that_follow_a_res
     (undo,) = re.findall(r'href="([^"]*/undo/[0-9]+)"', page)
     assert (await visitor.fill(undo, {})).status == 303
     assert await league.table() == {a: 3, b: 0, league.ids[2]: 0}
+    await season.client.put("publication.json", {"published": "true"})
+    public = await visitor.get(f"/board/{season.client.tournament}/{league.path}/history.json")
+    assert public.json["history"].keys() == {"competitors", "competitions", "lines", "next"}
 
 
 async def test_reopening_and_another_list_show_who_moves(visitor: Visitor, season: Season, league: League) -> None:
