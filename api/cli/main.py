@@ -387,7 +387,7 @@ _TREE: Final = (
         "fixtures",
         "imports:fixtures",
         """
-        Add the fixtures of a league: each competitor of RANKING meets each other once, or --twice, in rounds from DAY
+        Add the fixtures of a league: every competitor of RANKING meets every other once, or --twice, in rounds from DAY
         on, at home and away in turn. With an odd number, one has no match in each round.
 
         They are imported as the file of competitions that they are, so `tallybook import undo` takes them back, and a

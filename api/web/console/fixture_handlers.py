@@ -43,7 +43,7 @@ class FixtureHandlers:
                 viewer,
                 f"Fixtures of {ranking.name}",
                 done_message(dict(incoming.request.query)),
-                element("p", venue.sport("Each of its {teams} meets each other, at home and away in turn.")),
+                element("p", venue.sport("Every {team} meets every other, at home and away in turn.")),
                 complaint(filling, _FIELDS),
                 form(filling, venue.address(f"{below}/fixtures"), "Show them first", *_inputs(venue, filling)),
                 element("p", element("a", "Cancel", href=venue.address(below)), class_="ways"),
@@ -94,7 +94,7 @@ def _inputs(venue: Venue, filling: Filling) -> Iterator[Html]:
         "every", "From round to round", filling, "", value=given.get("every", ""), inputmode="numeric", required=True
     )
     units = [element("option", text, value=one, selected=one == given.get("unit")) for one, text in _UNITS.items()]
-    yield own_input("select", "unit", "Of these", filling, "", *units)
+    yield own_input("select", "unit", "Unit", filling, "", *units)
     turns = sport("one a line; the {matches} of a round take turns")
     yield own_input("textarea", "places", "Places", filling, turns, given.get("places", ""), rows=3)
     twice = element("input", type="checkbox", name="twice", value="on", checked="twice" in given)
