@@ -10,7 +10,7 @@ from api.cli import printing
 from api.cli.arguments import option, positional
 from api.cli.files import read_bytes
 from api.cli.verbs import Done, verb
-from api.cli.where import HERE, Json, Where, database_at, desk_at, tournament_at
+from api.cli.where import HERE, Json, Where, database_at, desk_at
 from api.desk import opening
 from api.desk.desk import Desk
 from api.web.accent import accents
@@ -30,10 +30,7 @@ Zone = Annotated[
 async def create_tournament(name: str, /, *, zone: Zone = None, json: Json = False, where: Where = HERE) -> None:
     zone = zone and _zone(zone)
     async with desk_at(where, creates=True) as desk:
-        registered = await open_tournament(desk, name)
-        if zone:
-            async with tournament_at(desk, registered.slug) as view:
-                await desk.submit(view.live, ChangePresentation(zone=zone), actor=OPERATOR)
+        registered = await opening.create_tournament(desk, name, zone=zone, actor=OPERATOR, key=None)
     facts = {"id": registered.tournament_id, "name": registered.name, "slug": registered.slug}
     printing.made(registered.slug, facts, as_json=json)
 

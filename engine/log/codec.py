@@ -308,10 +308,12 @@ def sets_aside(text: str) -> bool:
 
 def changing(place: Sequence) -> int:
     """The topic of events that take back, restore or correct points with this place in the log (`origin`)."""
-    return _CHANGING + place
+    return _CHANGING + place % _PLACES
 
 
 _CHANGING: Final = -(2**62)
+_PLACES: Final = 2**61
+"""More than a log has. An untrue event may name any, and must not be found by what it is not about."""
 _ITS_OWN: Final = Sequence(0)
 
 

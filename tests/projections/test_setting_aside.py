@@ -23,6 +23,7 @@ from engine.domain.events import (
     Ignored,
     PointsAdded,
     PointsReversed,
+    PointsScored,
     PublicationFrozen,
     PublicationRevealed,
     Recorded,
@@ -179,10 +180,12 @@ async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     bad: list[Sequence] = []
     moved: dict[Sequence, Sequence] = {}  # from where each event is in the history to where it is in this log
+    times: dict[Sequence, datetime] = {}  # of the events of this log
     for run in runs(history, cycle(sizes)):
         first = Sequence(2 + len(moved) + len(bad))
         moved |= {Sequence(2 + len(moved) + n): Sequence(first + n) for n in range(len(run))}
-        await record(owner, tournament_id, *[_moved(event, moved) for event in run])
+        recorded = await record(owner, tournament_id, *[_moved(event, moved, times) for event in run])
+        times |= {Sequence(first + n): recorded.recorded_at for n in range(len(run))}
         if data.draw(st.integers(0, 3)) == 0:
             kind, body = POISONS[data.draw(st.sampled_from(sorted(POISONS)))]
             bad.append(
@@ -200,7 +203,7 @@ async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
         slug = await registry.slug_of(connection, tournament_id)
     expected = board_of(
         [
-            Recorded(moved[Sequence(n)], NOW, OPERATOR, None, _moved(event, moved))
+            Recorded(moved[Sequence(n)], NOW, OPERATOR, None, _moved(event, moved, times))
             for n, event in enumerate(history, start=2)
         ]
     )
@@ -210,16 +213,20 @@ async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
     assert (await verified(database, slug=slug)).differences == []
 
 
-def _moved(event: Event, moved: dict[Sequence, Sequence]) -> Event:
-    """The event with the sequences that it names as they are in this log. The public saw the poisons too that lie
-    between an event and the next one."""
+def _moved(event: Event, moved: dict[Sequence, Sequence], times: dict[Sequence, datetime]) -> Event:
+    """The event with the sequences and times that it names as they are in this log. The public saw the poisons too that
+    lie between an event and the next one."""
     match event:
-        case PointsReversed():
-            return msgspec.structs.replace(event, reverses=moved[event.reverses])
         case PublicationFrozen():
             return msgspec.structs.replace(event, at=moved[Sequence(event.at + 1)] - 1)
         case PublicationRevealed() if event.to is not None:
             return msgspec.structs.replace(event, to=moved[Sequence(event.to + 1)] - 1)
+        case PointsReversed():
+            event = msgspec.structs.replace(event, reverses=moved[event.reverses])
+    if isinstance(event, PointsScored | PointsReversed) and event.instead_of is not None:
+        event = msgspec.structs.replace(event, instead_of=moved[event.instead_of])
+    if isinstance(event, PointsScored) and event.since is not None and event.instead_of is not None:
+        event = msgspec.structs.replace(event, since=times[event.instead_of])
     return event
 
 
