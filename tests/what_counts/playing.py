@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Sequence as Items
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -236,17 +237,29 @@ class Tournament:
             said = self._a_result(known.participants)
             said = {name: said[name] for name in self._some([*said]) if name != "participants"}
 
-        def change(state: State) -> None:
-            before = state.competitions[one]
-            after = state.competitions[one] = msgspec.structs.replace(before, **said)
-            if "result" in said and "winner" not in said and any(state.scorings.values()):
-                of_score, named = results.of_score(after), before.winner
-                stays = named not in (None, results.of_score(before)) and after.result is not None
-                is_clear = of_score is not None and isinstance(after.result, str) and " " not in after.result
-                if not stays or (is_clear and of_score != named):
-                    state.competitions[one] = msgspec.structs.replace(after, winner=of_score)
+        await self._do(commands.ChangeCompetition(competition_id=one, **_sent(said)), partial(_corrected, one, said))
 
-        await self._do(commands.ChangeCompetition(competition_id=one, **_sent(said)), change)
+    async def _record_round(self) -> None:
+        """Corrects some competitions and adds others, in one request."""
+        known, new = self._now.competitions, 500 + len(self._now.competitions)
+        items, changes = list[commands.RecordResult](), list[Change]()
+        for one in self.random.sample([*known], min(len(known), self.random.choice([0, 1, 2]))):
+            said = self._a_result(known[one].participants)
+            said = {name: said[name] for name in self._some([*said]) if name != "participants"}
+            items.append(commands.RecordResult(of=one, competition_id=CompetitionId(new), **_sent(said)))
+            changes.append(partial(_corrected, CompetitionId(one), said))
+        for number in range(new, new + self._one_or_two()):
+            date, said = self._a_date(), self._a_result(self._who())
+            items.append(commands.RecordResult(competition_id=CompetitionId(number), started_at=date, **_sent(said)))
+            added = {number: Competition(created_at=self.clock.now, date=date, **said)}
+            changes.append(partial(_added, added))
+        self.random.shuffle(items)
+
+        def change(state: State) -> None:
+            for each in changes:
+                each(state)
+
+        await self._do(commands.RecordResults(items=tuple(items)), change)
 
     async def _declare_scorings(self) -> None:
         await self._declare(self.random.choice(RANKINGS))
@@ -432,6 +445,21 @@ def _enrolled(ranking: RankingId, listed: Items[int]) -> Change:
 _NAMES: Final = {"winner": "winner_id", "group": "group_id"}
 
 
+def _corrected(one: CompetitionId, said: dict[str, Any], state: State) -> None:
+    before = state.competitions[one]
+    after = state.competitions[one] = msgspec.structs.replace(before, **said)
+    if "result" in said and "winner" not in said and any(state.scorings.values()):
+        of_score, named = results.of_score(after), before.winner
+        stays = named not in (None, results.of_score(before)) and after.result is not None
+        is_clear = of_score is not None and isinstance(after.result, str) and " " not in after.result
+        if not stays or (is_clear and of_score != named):
+            state.competitions[one] = msgspec.structs.replace(after, winner=of_score)
+
+
+def _added(those: dict[int, Competition], state: State) -> None:
+    state.competitions.update(those)
+
+
 def _sent(said: dict[str, Any]) -> dict[str, Any]:
     """Fields of a competition, as commands call them."""
     return {_NAMES.get(name, name): value for name, value in said.items()}
@@ -449,7 +477,8 @@ def _options(unity: Unity) -> dict[str, Any]:
 _ASKED: Final[list[tuple[Callable[[Tournament], Awaitable[None]], int]]] = [
     (Tournament._add_points, 9),
     (Tournament._add_competitions, 6),
-    (Tournament._correct, 8),
+    (Tournament._correct, 6),
+    (Tournament._record_round, 4),
     (Tournament._declare_scorings, 2),
     (Tournament._pass_time, 6),
     (Tournament._undo, 3),
