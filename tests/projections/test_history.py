@@ -11,6 +11,7 @@ from engine.domain.events import (
     Points,
     PointsAdded,
     PointsReversed,
+    PointsScored,
     Recorded,
     Revaluation,
 )
@@ -78,6 +79,7 @@ def recounted(log: list[Recorded], ranking_id: int) -> list[AnyLine]:
                     reverses=event.reverses if isinstance(event, PointsReversed) else None,
                     reversal=reversal_in(log, recorded),
                     reason=event.reason if isinstance(event, PointsAdded) else None,
+                    scored=isinstance(event, PointsScored),
                 )
             )
     return lines
