@@ -27,6 +27,8 @@ async def test_a_command_does_not_outlive_the_test_run_that_was_killed(dsn: str,
     run = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     assert run.stdout is not None
     pid = int(await run.stdout.readline())
+    # Before setpriv has made way for the command, nothing ends it.
+    await until(lambda: b"setpriv" not in Path(f"/proc/{pid}/cmdline").read_bytes())
     assert lives(pid)
     run.kill()
     await run.wait()
