@@ -5,7 +5,7 @@ file corrects what an earlier one brought.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -117,6 +117,12 @@ class Noticed:
             places = ", ".join(filter(None, (self._first[what], f"{count:,} times" if count > 1 else "")))
             shown.append(f"{what} ({places})" if places else what)
         return tuple(shown)
+
+
+def taking_part(entrants: Mapping[str, Entrant], tables: Iterable[BroughtRanking]) -> tuple[Entrant, ...]:
+    """Those of the entrants, by key, that stand in a ranking."""
+    keys = {key for table in tables for key in table.entrants}
+    return tuple([entrant for key, entrant in entrants.items() if key in keys])
 
 
 def bounded(sentences: list[str], rest: str) -> list[str]:

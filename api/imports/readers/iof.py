@@ -9,7 +9,17 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, clock, whole
+from api.imports.readers.brought import (
+    Brought,
+    BroughtRanking,
+    Entrant,
+    FileReader,
+    Meeting,
+    Noticed,
+    clock,
+    taking_part,
+    whole,
+)
 from api.imports.readers.elements import Element, begins_with, elements
 from engine.domain.errors import Unreadable
 
@@ -80,10 +90,9 @@ def read_iof(content: bytes) -> Brought:
             its_name = name if like == "time" else f"{name}: {like}"
             tables.append(BroughtRanking(name=its_name, like=kind, entrants=tuple(everyone), groups=(group,)))
     found.refuse_if_any()
-    taking_part = {key for table in tables for key in table.entrants}
     return Brought(
         name=title,
-        entrants=tuple([entrant for key, entrant in entrants.items() if key in taking_part]),
+        entrants=taking_part(entrants, tables),
         rankings=tuple(tables),
         meetings=tuple(meetings),
         notes=found.notes,

@@ -11,7 +11,17 @@ from itertools import pairwise
 from typing import Final
 
 from api.imports.readers.archives import member
-from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, clock, whole
+from api.imports.readers.brought import (
+    Brought,
+    BroughtRanking,
+    Entrant,
+    FileReader,
+    Meeting,
+    Noticed,
+    clock,
+    taking_part,
+    whole,
+)
 from api.imports.readers.elements import Element, begins_with, root_of
 from engine.domain.errors import Unreadable
 
@@ -69,10 +79,9 @@ def read_lenex(content: bytes) -> Brought:
                 name = of_meet + _title(event, age_group)
                 tables.append(BroughtRanking(name=name, like="race", entrants=tuple(run), groups=(number,)))
     found.refuse_if_any()
-    taking_part = {key for table in tables for key in table.entrants}
     return Brought(
         name=title,
-        entrants=tuple([entrant for key, entrant in entrants.items() if key in taking_part]),
+        entrants=taking_part(entrants, tables),
         rankings=tuple(tables),
         meetings=tuple(meetings),
         notes=found.notes,
