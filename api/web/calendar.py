@@ -28,30 +28,28 @@ def calendar(words: Words, name: str, host: str, matches: Iterable[DatedMatch]) 
 
 def _entry(words: Words, host: str, match: DatedMatch) -> list[str]:
     one = match.competition
-    assert one.date is not None
-    local = words.local(one.date)
-    begins = f"DTSTART:{_time(one.date)}"
-    if words.is_day(one.date):  # without an end it lasts the day
-        begins = f"DTSTART;VALUE=DATE:{_date(local)}"
+    begins = f"DTSTART:{_time(match.begins)}"
+    if words.is_day(match.begins):  # without an end it lasts the day
+        begins = f"DTSTART;VALUE=DATE:{_date(words.local(match.begins))}"
     score = one.result if isinstance(one.result, str) else None
     middle = f" {score} " if score is not None and len(match.names) == 2 else " \N{EN DASH} "
-    number = None if one.round is None else words("round", number=one.round)
+    number = "" if one.round is None else words("round", number=one.round)
+    said = {"SUMMARY": middle.join(match.names), "LOCATION": one.location, "DESCRIPTION": one.round_name or number}
     return [
         "BEGIN:VEVENT",
         f"UID:{match.competition_id}@{host}",
         f"DTSTAMP:{_time(one.updated_at)}",
         f"LAST-MODIFIED:{_time(one.updated_at)}",
         begins,
-        f"SUMMARY:{_escaped(middle.join(match.names))}",
-        *([f"LOCATION:{_escaped(one.location)}"] if one.location else []),
-        *([f"DESCRIPTION:{_escaped(one.round_name or number or '')}"] if one.round_name or number else []),
+        *[f"{name}:{_escaped(text)}" for name, text in said.items() if text],
         "TRANSP:TRANSPARENT",
         "END:VEVENT",
     ]
 
 
 def _time(moment: datetime) -> str:
-    return f"{_date(moment.astimezone(UTC))}{moment.astimezone(UTC):T%H%M%SZ}"
+    moment = moment.astimezone(UTC)
+    return f"{_date(moment)}{moment:T%H%M%SZ}"
 
 
 def _date(moment: datetime) -> str:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, RankingPage, Site, dot, framed, name_text
+from api.web.page import Query, RankingPage, Site, dot, framed_about, name_text
 from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId
 from projections.answers.cross_table import CrossTable, CrossTableQuestion
@@ -15,29 +15,16 @@ CROSS: Final = "/cross"
 
 def cross_page(site: Site, names: NamesById, found: CrossTable, ranking_id: RankingId, query: Query) -> bytes:
     """The page: a row and a column for each competitor."""
-    words, ranking = site.words, names.ranking(ranking_id)
-    head = element(
-        "header",
-        site.titled(" \N{MIDDLE DOT} ", name_text(ranking)),
-        element("h1", words("cross_table")),
-        element("p", words("cross_read"), class_="moment"),
-    )
+    words = site.words
     left_out = element("p", words("and_more", number=found.left_out).strip(" ,")) if found.left_out else None
-    body = joined(
-        (
-            element("nav", element("a", words("back"), href=site.address(query)), class_="ways"),
-            head,
-            element(
-                "main", _table(words, names, found) if found.results else element("p", words("no_matches")), left_out
-            ),
-        )
-    )
-    return framed(
+    return framed_about(
         site,
-        f"{words('cross_table')} \N{MIDDLE DOT} {ranking} \N{MIDDLE DOT} {site.name}",
-        body,
+        names.ranking(ranking_id),
+        words("cross_table"),
+        words("cross_read"),
+        [element("a", words("back"), href=site.address(query))],
+        element("main", _table(words, names, found) if found.results else element("p", words("no_matches")), left_out),
         kind="cross",
-        scripts=False,
     )
 
 

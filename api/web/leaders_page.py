@@ -7,7 +7,7 @@ from typing import Final
 
 from api.interface.fields import Field, one_of
 from api.web.html import Html, element, joined
-from api.web.page import Query, RankingPage, Site, dot, framed, name_text
+from api.web.page import Query, RankingPage, Site, dot, framed_about, name_text
 from api.web.table import unity_name
 from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId
@@ -41,20 +41,8 @@ def leaders_page(site: Site, names: NamesById, found: Leaders, ranking_id: Ranki
     )
     if found.until is not None:
         first = words.html("up_to", what=first, time=_time(words, found.until))
-    head = element(
-        "header",
-        site.titled(" · ", name_text(ranking)),
-        element("h1", words("leaders")),
-        element("p", first, class_="moment"),
-    )
-    body = joined(
-        (
-            element("nav", *[part for one in (back, *others) for part in (one, " ")], class_="ways"),
-            head,
-            element("main", *_told(words, names, found)),
-        )
-    )
-    return framed(site, f"{words('leaders')} · {ranking} · {site.name}", body, kind="explanation", scripts=False)
+    told = element("main", *_told(words, names, found))
+    return framed_about(site, ranking, words("leaders"), first, (back, *others), told, kind="explanation")
 
 
 def _told(words: Words, names: NamesById, found: Leaders) -> list[Html]:

@@ -1,6 +1,7 @@
 """The common parts of all pages: the frame around them, addresses, and the format of numbers and times."""
 
 from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -87,6 +88,22 @@ def framed(site: Site, title: str, body: Html, *, kind: str, scripts: bool = Tru
     head = head_of(site.static, title, script=script, about=about, accent=accent, icon=site.logo)
     zone = None if site.words.zone == ZONE_DEFAULT else site.words.zone
     return document(head, element("body", body, class_=kind, data_zone=zone), language=site.words.language)
+
+
+def framed_about(
+    site: Site, ranking: str, title: str, said: Child, ways: Items[Html], *parts: Child, kind: str
+) -> bytes:
+    """A whole page about a ranking, without scripts: `ways` to other pages, a title with what is `said` of it, and the
+    `parts`."""
+    head = element(
+        "header",
+        site.titled(" \N{MIDDLE DOT} ", name_text(ranking)),
+        element("h1", name_text(title)),
+        element("p", said, class_="moment"),
+    )
+    nav = element("nav", *[part for one in ways for part in (one, " ")], class_="ways")
+    full = " \N{MIDDLE DOT} ".join((title, ranking, site.name))
+    return framed(site, full, joined((nav, head, *parts)), kind=kind, scripts=False)
 
 
 def head_of(

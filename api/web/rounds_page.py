@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from api.interface.fields import PHRASE, Field
 from api.web.competitions import competition_shape, listed
 from api.web.cross_page import CROSS
-from api.web.html import Child, Html, element, joined
-from api.web.page import Query, RankingPage, Site, framed, name_text
+from api.web.html import Child, Html, element
+from api.web.page import Query, RankingPage, Site, framed_about, name_text
 from api.web.words import Words
 from engine.domain.terms import RankingId
 from projections.answers.names import NamesById
@@ -27,23 +27,16 @@ def rounds_page(site: Site, names: NamesById, found: RankingRound, ranking_id: R
     of_ranking = {name: text for name, text in query.items() if name != "round"}
     alone = {name: text for name, text in query.items() if name == "ranking"}
     title = words("rounds") if shown is None else _name(words, shown)
-    head = element(
-        "header",
-        site.titled(" \N{MIDDLE DOT} ", name_text(ranking)),
-        element("h1", name_text(title)),
-        element("p", words("rounds"), class_="moment"),
-    )
-    body = joined(
-        (
-            element("nav", element("a", words("back"), href=site.address(of_ranking)), class_="ways"),
-            head,
-            element("main", *_matches(words, found), class_="competitions round"),
-            _all_rounds(site, found, of_ranking),
-            element("footer", element("p", *_ways(site, found, alone), class_="ways")),
-        )
-    )
-    return framed(
-        site, f"{title} \N{MIDDLE DOT} {ranking} \N{MIDDLE DOT} {site.name}", body, kind="rounds", scripts=False
+    return framed_about(
+        site,
+        ranking,
+        title,
+        words("rounds"),
+        [element("a", words("back"), href=site.address(of_ranking))],
+        element("main", *_matches(words, found), class_="competitions round"),
+        _all_rounds(site, found, of_ranking),
+        element("footer", element("p", *_ways(site, found, alone), class_="ways")),
+        kind="rounds",
     )
 
 

@@ -11,8 +11,7 @@ from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.around import Around
 from projections.answers.board_table import BoardTableQuestion
-from projections.answers.lookup import ranking_of
-from projections.answers.rounds import ROUND_COMPETITIONS_MAX
+from projections.answers.rounds import ROUND_COMPETITIONS_MAX, around_now
 from projections.answers.view import Question, View, ask
 from projections.board.board import Board, Competition
 
@@ -33,8 +32,8 @@ class CrossTable(Struct, frozen=True, kw_only=True):
 
 
 class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
-    """`unity_id`: whose order decides; None: the classification. Raises NotFound, and as
-    `View.sums` and BoardTableQuestion."""
+    """`unity_id`: whose order decides; None: the classification. Raises NotFound, and as `View.sums` and
+    BoardTableQuestion."""
 
     ranking_id: RankingId
     unity_id: UnityId | None = None
@@ -47,10 +46,8 @@ class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
             ),
         )
         competitors = [line.competitor_id for line in table.lines]
-        sums = await view.sums(self.ranking_id)
-        board = view.live.board
-        around = Around(board, ranking_of(board, self.ranking_id), sums, view.hidden, None)
-        results = await in_time_slices(_results(board, around, {*competitors}))
+        around = await around_now(view, self.ranking_id)
+        results = await in_time_slices(_results(view.live.board, around, {*competitors}))
         return CrossTable(competitors=competitors, left_out=table.count - len(competitors), results=results)
 
 

@@ -99,12 +99,10 @@ class RankingRoundQuestion(Question[RankingRound], frozen=True, kw_only=True):
         live = view.live
         unity_id = unity_of(live.board, self.ranking_id, self.unity_id)
         now = await view.recorded_at(live.head)
-        sums = await view.sums(self.ranking_id)
-        board, ranking = live.board, ranking_of(live.board, self.ranking_id)
-        around = Around(board, ranking, sums, view.hidden, None)
-        zone = zone_of(board.publication.presentation.zone)
-        found = _chosen(await in_time_slices(_by_round(board, zone, around.belongs)), self.round, now)
-        unity = ranking.unities[unity_id]
+        around = await around_now(view, self.ranking_id)
+        unity = live.board.rankings[self.ranking_id].unities[unity_id]
+        zone = zone_of(live.board.publication.presentation.zone)
+        found = _chosen(await in_time_slices(_by_round(live.board, zone, around.belongs)), self.round, now)
         return RankingRound(
             rounds=found.rounds,
             round=found.round,
@@ -118,6 +116,7 @@ class DatedMatch(Struct, frozen=True, kw_only=True):
     """A match that has a date, and its participants."""
 
     competition_id: CompetitionId
+    begins: datetime
     competition: Competition
     names: list[str]
 
@@ -135,20 +134,24 @@ class CalendarQuestion(Question[DatedMatches], frozen=True, kw_only=True):
     ranking_id: RankingId
 
     async def answered(self, view: View) -> DatedMatches:
-        sums = await view.sums(self.ranking_id)
-        board = view.live.board
-        around = Around(board, ranking_of(board, self.ranking_id), sums, view.hidden, None)
+        around, board = await around_now(view, self.ranking_id), view.live.board
         found = await in_time_slices(_by_round(board, zone_of(board.publication.presentation.zone), around.belongs))
         dated = [(one.date, its) for _, matches in found.values() for its, one in matches if one.date is not None]
         last = sorted(dated)[-CALENDAR_MATCHES_MAX:]
-        return DatedMatches(await all_of(_dated(board, its) for _, its in last))
+        return DatedMatches(await all_of(_dated(board, date, its) for date, its in last))
 
 
-def _dated(board: Board, competition_id: CompetitionId) -> DatedMatch:
+def _dated(board: Board, begins: datetime, competition_id: CompetitionId) -> DatedMatch:
     competition = board.competitions[competition_id]
     named = competition.participants[:CALENDAR_NAMES_MAX]
     names = [board.competitors[one].name for one in named]
-    return DatedMatch(competition_id=competition_id, competition=competition, names=names)
+    return DatedMatch(competition_id=competition_id, begins=begins, competition=competition, names=names)
+
+
+async def around_now(view: View, ranking_id: RankingId) -> Around:
+    """What tells the competitions of a ranking from others, as of now. Raises NotFound, and as `View.sums`."""
+    sums, board = await view.sums(ranking_id), view.live.board
+    return Around(board, ranking_of(board, ranking_id), sums, view.hidden, None)
 
 
 _ByKey: TypeAlias = dict[str, tuple[Round, list[tuple[CompetitionId, Competition]]]]

@@ -45,7 +45,7 @@ def board(competitors: int) -> Board:
 
 
 def rescored(times: int) -> Board:
-    """The board of ten, with a result whose points so many declarations of scorings gave again."""
+    """The board of ten, with a result whose points this many declarations of scorings gave again."""
     made, lines, first = board(10), tuple([(CompetitorId(10**6 + n), UnityId(2)) for n in range(10)]), Sequence(100)
     of = {"ranking_id": RankingId(1), "competition_id": CompetitionId(9)}
     deltas, back = tuple([Delta(*one, 1) for one in lines]), tuple([Delta(*one, -1) for one in lines])

@@ -102,7 +102,7 @@ def sign_in_page(static: StaticFiles, to: str, message: str | None, *, is_elsewh
 
 
 def narrow_page(static: StaticFiles, title: str, *children: Child) -> bytes:
-    """A page for somebody who has not signed in."""
+    """A page for visitors who have not signed in."""
     body = element("main", element("p", "Tallybook", class_="brand"), element("h1", title), *children)
     return _framed(static, f"{title} · Tallybook", body, None, kind="console narrow")
 
