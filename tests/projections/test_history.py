@@ -38,6 +38,8 @@ def reversal_in(log: list[Recorded], recorded: Recorded) -> Reversal | None:
         return None
     if event.undone is not None:
         return Reversal.UNDO if event.undone else Reversal.REDO
+    if event.replaced:
+        return Reversal.CORRECTION
     *_, cause = [one.event for one in log[: recorded.sequence] if isinstance(one.event, Revaluation)]
     match cause:
         case CompetitionVoided():
