@@ -6,8 +6,8 @@ The table shows one moment, and compares its lines with an earlier one.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from datetime import datetime, timedelta
-from itertools import islice, starmap
+from datetime import date, datetime, timedelta
+from itertools import islice, starmap, takewhile
 from typing import Any, Final, Literal
 
 from msgspec import UNSET, Struct, structs
@@ -18,6 +18,7 @@ from engine.domain.events import Criterion
 from engine.domain.lines import rule_of
 from engine.domain.names import search_key
 from engine.domain.notation import NONE, Notation
+from engine.domain.presentation import in_zone
 from engine.domain.scoring import outcomes_by_amount
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
@@ -97,7 +98,7 @@ class TableColumn(Struct, frozen=True, kw_only=True):
 
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: the value is more than a total, and was not needed. `moved`: places
-    gained, or lost if negative; None: the competitor had no points then, was not in the table, or nothing is compared.
+    gained, or lost if negative; None: the competitor joined the table since, had no place then, or nothing is compared.
     `form`: their recent results, newest last. `gained`: what they got from the competitions that took place last;
     None: nothing. `placed`: whether they have a value of the first column."""
 
@@ -172,7 +173,7 @@ class BoardTable(Struct, frozen=True, kw_only=True):
 
 class _Last(Struct, frozen=True, kw_only=True):
     """The competition that gave points last, on the clock that the table shows. `together`: this one, and those of its
-    round before it, back to the last one of another round; without a round, those that took place at the same time.
+    round before it, back to the last one of another round; without a round, those of its day if competitions are dated.
     `took_place` None: nothing says when; `began`: when the first of those together did. `before`: the event before
     their first points. `entered`: the competition that gave its first points last; None: it is not known."""
 
@@ -256,7 +257,7 @@ class _Table:
         form = await self._forms(competitor_ids) if asked.form else {}
         last = await self._last(sequence)
         earlier = await self._earlier(sequence, last)
-        positions = await self._positions(earlier, last, form, competitor_ids)
+        positions = await self._positions(earlier, last, competitor_ids)
         defended = await self._defended(competitor_ids)
         competitions = await self._competitions(sequence, last)
         gained = await self._gained(last, competitor_ids)
@@ -521,11 +522,13 @@ class _Table:
                 has_dates, entered = has_dates or competition.date is not None, one
         if not by_time or not has_dates:
             return None
-        took_place = max(by_time)
-        together, last = by_time[took_place], by_time[took_place][-1]
+        newest_first = sorted(by_time, reverse=True)
+        took_place, last = newest_first[0], by_time[newest_first[0]][-1]
         if (in_round := board.competitions[last].in_round) is not None:
-            newest_first = [by_time[at] for at in sorted(by_time, reverse=True)]
-            together = await in_time_slices(self._of_round(in_round, newest_first))
+            together = await in_time_slices(self._of_round(in_round, [by_time[at] for at in newest_first]))
+        else:
+            its_day = takewhile(lambda at: self._day(at) == self._day(took_place), newest_first)
+            together = [one for at in its_day for one in by_time[at]]
         return _Last(
             competition_id=last,
             together=together,
@@ -534,6 +537,10 @@ class _Table:
             before=min([_before(sums, one) for one in together]),
             entered=entered,
         )
+
+    def _day(self, moment: datetime) -> date:
+        """The day of the tournament."""
+        return in_zone(moment, self._view.zone).date()
 
     def _of_round(
         self, in_round: int | str, newest_first: Iterable[Items[CompetitionId]]
@@ -579,36 +586,31 @@ class _Table:
         return PastBoardAt(self._view, await self._view.at(self._ranking_id, AtSequence(sequence), on))
 
     async def _positions(
-        self,
-        earlier: PastBoardAt | None,
-        last: _Last | None,
-        form: Mapping[CompetitorId, Iterable[CompetitionSum]],
-        competitor_ids: Iterable[CompetitorId],
+        self, earlier: PastBoardAt | None, last: _Last | None, competitor_ids: Items[CompetitorId]
     ) -> Positions:
-        """The positions in the same table then, of those who had points then, or had taken part before."""
+        """The positions in the same table then, of those who had a place in it."""
         if earlier is None:
             return {}
-        if (self._asked.since, self._asked.since_on) != (None, None):
-            last = None
-        on = earlier.on
-        unities = earlier.board.rankings[self._ranking_id].unities.values()
-        ranked = [
-            one
-            for one in competitor_ids
-            if any(unity.totals.get(one) for unity in unities) or self._played_before(last, on, form.get(one, ()))
-        ]
-        return await positions_at(earlier, self._ranking_id, self._asked.unity_id, self._asked.tag, ranked)
+        is_chosen = (self._asked.since, self._asked.since_on) != (None, None)
+        ranking = earlier.board.rankings[self._ranking_id]
+        first = ranking.unities.get(self._asked.unity_id or in_force(ranking)[0].unity_id)
+        if first is not None and first.counts_results:
+            competitor_ids = [one for one in competitor_ids if first.notation.shown(first.totals.get(one)) is not None]
+        elif last is not None and earlier.on is not None and not is_chosen:
+            competitor_ids = await self._listed_before(last, ranking, competitor_ids)
+        return await positions_at(earlier, self._ranking_id, self._asked.unity_id, self._asked.tag, competitor_ids)
 
-    def _played_before(self, last: _Last | None, on: datetime | None, form: Iterable[CompetitionSum]) -> bool:
-        """Whether the competitor took part before the last competition, or by the time `on`, even without getting
-        points."""
-        if last is None:
-            return False
-        if on is None:
-            return any(one.competition_id not in last.together for one in form)
-        sums, competitions = self._at.sums(self._ranking_id), self._board.competitions
-        its = [one.competition_id for one in form]
-        return sums is not None and any(sums.took_place(one, competitions[one].date) <= on for one in its)
+    async def _listed_before(
+        self, last: _Last, earlier: Ranking, competitor_ids: Items[CompetitorId]
+    ) -> Items[CompetitorId]:
+        """Those who had points then, or were in the list when the last round began: a table by dates has the list of
+        now."""
+        unities = earlier.unities.values()
+        without = {one for one in competitor_ids if not any(unity.totals.get(one) for unity in unities)}
+        if not without:
+            return competitor_ids
+        listed = (await self._view.board_after(last.before)).rankings[self._ranking_id].participants
+        return [one for one in competitor_ids if one not in without or one in listed]
 
     # ── Competitions ────────────────────────────────────────────────────────────────────────────────────
 

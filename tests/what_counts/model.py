@@ -308,13 +308,16 @@ class Model:
         return last if any(state.took_place(line) > date for line in first.values()) else None
 
     def before_latest(self, ranking: int, moment: Moment) -> tuple[int, datetime | None] | None:
-        """The event after which, and the time by which, the table is the one before the latest competition."""
+        """The event after which, and the time by which, the table is the one before the latest competition, or
+        before its day."""
         latest, state = self.latest(ranking, moment), self.state(moment.upto)
         if latest is None:
             return None
         first = self._first_lines(ranking, moment)
         if self._is_dated(state, first, moment):
-            return moment.upto, state.took_place(first[latest]) - timedelta(microseconds=1)
+            began = [state.took_place(line) for line in first.values()]
+            day = state.took_place(first[latest]).date()
+            return moment.upto, min(one for one in began if one.date() == day) - timedelta(microseconds=1)
         return first[latest].sequence - 1, None
 
     def _first_lines(self, ranking: int, moment: Moment) -> dict[int, Line]:

@@ -120,7 +120,7 @@ async def test_a_competition_without_a_date_took_place_when_its_points_were_reco
     assert (shown["late"]["id"], shown["results"][2]["entered_late"] is not None) == (str(january), True)
     assert (shown["results"][1]["entered_late"], shown["fixtures"][0]["took_place"]) == (None, None)
     assert {line["name"]: line["moved"] for line in table["lines"][:3]} == {
-        "Number 2": None,
+        "Number 2": 2,
         "Number 3": -1,
         "Number 1": -1,
     }
@@ -157,13 +157,17 @@ async def test_in_a_long_log_the_latest_is_sought_among_those_entered_last(cup: 
     assert (table["since"] + 2, table["since_on"]) == (table["sequence"], None)
 
 
-async def test_what_competitions_of_the_same_time_gave_is_shown_together(cup: Cup) -> None:
-    january, *same = [await cup.add(f"2001-0{month}-01 12:00:00", *cup.ids[:2]) for month in (1, 2, 2)]
+async def test_what_competitions_of_the_same_day_gave_is_shown_together(cup: Cup) -> None:
+    """Of the same day in Tokyo, where it begins at 15:00 UTC."""
+    assert (await cup.client.put("presentation.json", {"zone": "Asia/Tokyo"})).status == 200
+    days = ("01-31 14:59", "01-31 15:00", "02-01 14:59")
+    january, *same = [await cup.add(f"2001-{day}:00", *cup.ids[:2]) for day in days]
     for points, (competition, who) in enumerate([(january, 0), (same[0], 1), (same[1], 2), (same[1], 1)], start=1):
         await cup.give(competition, cup.ids[who], points)
     lines = (await cup.table())["lines"]
     assert {line["name"]: line["gained"] for line in lines if line["gained"]} == {"Number 2": "+6", "Number 3": "+3"}
     assert (await cup.shown())[0] == same[1]
+    assert (await cup.table())["since_on"] == "2001-01-31T14:59:59.999999Z"
 
 
 @pytest.mark.parametrize("third", [{"round": 3}, {"round_name": "Final"}])
@@ -176,7 +180,7 @@ async def test_movement_is_since_the_last_round_whatever_the_dates_of_its_compet
         who = first if number < 2 else second
         match = await cup.add(f"2001-01-{day} 12:00:00", first, second, **its)
         await cup.give(match, who, points)
-    before = {"Number 1": -1, "Number 2": None}  # who had no points
+    before = {"Number 1": -1, "Number 2": 1}  # who had no points, and was in the list
     for query in "", "&on=2001-12-31":
         table = await cup.table(query)
         assert {line["name"]: line["moved"] for line in table["lines"][:2]} == before
@@ -189,7 +193,7 @@ async def test_movement_is_since_the_last_round_whatever_the_dates_of_its_compet
     assert (log["since"], log["since_on"]) == (end - 5, None)  # the points of the last three, and two competitions
     assert {line["name"]: line["moved"] for line in log["lines"][:2]} == before
     for query in "", "&on=2001-12-31", f"&at={end - 1}":
-        assert await cup.moved_in_csv(query) == {"Number 1": "-1", "Number 2": ""}
+        assert await cup.moved_in_csv(query) == {"Number 1": "-1", "Number 2": "1"}
     bounds(MOVED_BY_DATE_EVENTS_MAX=1)
     assert (await cup.table("&limit=9"))["since"] == end - 5
 
