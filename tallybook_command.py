@@ -7,7 +7,7 @@ lies beside the packages, imports none of them before the check, and first looks
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,7 @@ def process() -> None:
     """Runs one process of a service. `api/service/supervisor.py` starts it as `python -m tallybook_command`."""
     _refuse_strangers()
     _import_lightly("rich")
+    _import_bare("aiohttp")
     module = PROCESSES.get(sys.argv[1])
     sys.exit(2 if module is None else import_module(module).main())
 
@@ -53,6 +54,26 @@ def _import_lightly(unneeded: str) -> None:
     """
     import_module("engine.process.collector").adapt(0)
     sys.modules[unneeded] = None  # type: ignore[assignment] # so it seems not to be installed
+
+
+def _import_bare(name: str) -> None:
+    """Has submodules of a package imported without all that the package itself imports. That is imported once a name
+    of the package is asked for: aiohttp's client takes 5 MiB, and most processes send nothing."""
+    if (spec := find_spec(name)) is None or spec.loader is None:
+        return
+    package = module_from_spec(spec)
+    execute = spec.loader.exec_module
+
+    def rest(attribute: str) -> object:
+        if attribute.startswith("__") or find_spec(f"{name}.{attribute}"):
+            raise AttributeError(attribute)
+        del package.__getattr__
+        execute(package)
+        return getattr(package, attribute)
+
+    package.__getattr__ = rest  # type: ignore[method-assign]
+    package.__version__ = import_module("importlib.metadata").version(name)  # type: ignore[attr-defined]
+    sys.modules[name] = package
 
 
 def _place(name: str) -> Path | None:

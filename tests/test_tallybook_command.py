@@ -77,7 +77,7 @@ def _refused(name: str, place: Path) -> Said:
 @pytest.mark.parametrize(
     ("kind", "unneeded"),
     [
-        ("api", {"rich.console", "pygments", "cyclopts"}),
+        ("api", {"rich.console", "pygments", "cyclopts", "aiohttp.client", "api.web.pages", "segno"}),
         ("worker", {"rich.console", "pygments", "cyclopts", "aiohttp"}),
     ],
 )

@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from aiohttp import StreamReader, web
+from aiohttp import web_protocol, web_server
 from aiohttp.http import HttpProcessingError, HttpRequestParser
-from aiohttp.streams import EMPTY_PAYLOAD
-from aiohttp.web_protocol import ERROR, _ErrInfo
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+from aiohttp.web_protocol import ERROR, RequestPayloadError, _ErrInfo
 
 from api.http.request import HttpRequest
 
 PRIVATE: Final = {
-    web.RequestHandler: (
+    web_protocol.RequestHandler: (
         "_buffer_paused",
         "_close",
         "_current_request",
@@ -40,7 +40,7 @@ PRIVATE: Final = {
         "_waiter",
     ),
     StreamReader: ("_buffer", "_eof", "_exception"),
-    web.Server: ("_connections", "_kwargs"),
+    web_server.Server: ("_connections", "_kwargs"),
 }
 
 
@@ -54,7 +54,7 @@ class Sent(Protocol):
         ConnectionError if the client has disconnected."""
 
 
-class Server(web.Server):
+class Server(web_server.Server):
     """aiohttp's server, which makes a handler for each connection."""
 
     @property
@@ -68,7 +68,7 @@ class Server(web.Server):
         return self._kwargs
 
 
-class RequestHandler(web.RequestHandler):
+class RequestHandler(web_protocol.RequestHandler):
     """aiohttp's handler of one connection: it parses received bytes, bounds the requests that wait, and ends the
     connection. `answer`: answers its requests. `owes_head`: the first head, or the rest of a head, is awaited.
     `ignores`: it takes no further request, and ignores received bytes. `idle_from`: when it was made, or has sent its
@@ -84,7 +84,7 @@ class RequestHandler(web.RequestHandler):
     owes_head: bool
     _messages: list[tuple[Any, StreamReader]]  # type: ignore[assignment] # aiohttp has a deque
 
-    def __init__(self, manager: web.Server, **settings: Any) -> None:
+    def __init__(self, manager: web_server.Server, **settings: Any) -> None:
         # Without these, aiohttp makes a timer and a socket object.
         super().__init__(manager, keepalive_timeout=0, tcp_keepalive=False, **settings)
         self._messages = []
@@ -165,7 +165,7 @@ class RequestHandler(web.RequestHandler):
     async def _pass_over(self, content: StreamReader) -> None:
         """Waits for the unread rest of a body, which precedes the next request. Closes the connection if that takes
         longer than the lingering time, or the body is broken."""
-        with suppress(TimeoutError, web.RequestPayloadError):
+        with suppress(TimeoutError, RequestPayloadError):
             async with asyncio.timeout(self._lingering_time):
                 while not content.is_eof():
                     await content.readany()

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from aiohttp import HttpVersion11, web
+from aiohttp.http import HttpVersion11
+from aiohttp.web_protocol import RequestPayloadError
 
 from api.http.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported
 from api.http.forms import BODY_BYTES_MAX, JSON_UNNAMED, Form, parse_form
@@ -90,7 +91,7 @@ async def _read(request: HttpRequest, length: int | None) -> bytes:
     return bytes(body)
 
 
-_BROKEN: Final = (ConnectionError, web.RequestPayloadError)
+_BROKEN: Final = (ConnectionError, RequestPayloadError)
 
 
 def _broken_off(error: BaseException) -> Unreadable:

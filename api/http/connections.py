@@ -12,9 +12,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from aiohttp import ClientConnectionResetError, web
+from aiohttp.client_exceptions import ClientConnectionResetError
 from aiohttp.http import HttpProcessingError
 from aiohttp.http_exceptions import LineTooLong
+from aiohttp.web_protocol import RequestPayloadError
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import StreamResponse
 
 from api.http.aiohttp_private import RequestHandler, Sent, Server, parser_is_in_c
 from api.http.errors import HeadTooLarge, HeadTooSlow, TargetTooLong
@@ -183,7 +186,7 @@ class Connection(RequestHandler):
             error = self.body_error()
             if error is not None:
                 error.__traceback__ = None  # or it and this connection would keep each other, with what was read
-                self.break_body(web.RequestPayloadError(str(type(error))))
+                self.break_body(RequestPayloadError(str(type(error))))
         elif data and not waiter.done():  # the beginning of the next head
             self._await_head()
             self._continue_head(data)
@@ -327,7 +330,7 @@ if TYPE_CHECKING:  # requests say what they need of their connection, because co
     _: type[RequestConnection] = Connection
 
 
-async def _unused(_: web.BaseRequest) -> web.StreamResponse:
+async def _unused(_: BaseRequest) -> StreamResponse:
     raise AssertionError("connections answer without aiohttp's requests")
 
 

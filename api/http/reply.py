@@ -15,7 +15,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import ClientConnectionResetError, HttpVersion, HttpVersion11
+from aiohttp.client_exceptions import ClientConnectionResetError
+from aiohttp.http import HttpVersion, HttpVersion11
 
 from api.http.connections import READ_BYTES_PER_SECOND_MIN, UNREAD_SECONDS_MAX
 from api.http.outgoing import Long

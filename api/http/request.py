@@ -9,13 +9,15 @@ from collections.abc import Callable
 from email import message_from_string
 from email.policy import HTTP
 from functools import lru_cache
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from aiohttp import HttpVersion11, StreamReader
-from aiohttp.http import RawRequestMessage
+from aiohttp.http import HttpVersion11, RawRequestMessage
 from yarl import URL
 
 from api.http.outgoing import Outgoing
+
+if TYPE_CHECKING:
+    from aiohttp import StreamReader
 
 _UNNAMED: Final = "application/octet-stream"
 
@@ -76,7 +78,7 @@ class HttpRequest:
         "version",
     )
 
-    def __init__(self, head: RawRequestMessage, body: bytes | None, content: StreamReader, connection: Any) -> None:
+    def __init__(self, head: RawRequestMessage, body: bytes | None, content: "StreamReader", connection: Any) -> None:
         self.method = method = head.method
         self.version = version = head.version
         self.keep_alive = keep_alive = not head.should_close

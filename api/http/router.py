@@ -1,6 +1,8 @@
 """Finds the handler of a request by the template that its path matches and by its method."""
 
+import asyncio
 import re
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +26,9 @@ time."""
 
 LIKENESS: Final = 0.8
 """How like an unknown path another must be, from 0 to 1, to be named in its place."""
+
+_GIVING_WAY_SECONDS: Final = 0.0005
+"""How long a request waits for a thread that makes a router. By default, it would wait 5 ms each time it goes on."""
 
 PathIds = Mapping[str, Any]
 NOTHING_HERE: Final = "There is nothing at this address."
@@ -79,6 +84,8 @@ class Router:
         self._patterns: dict[str, re.Pattern[str]] = {}
         self._found: dict[tuple[str, str], Found] = {}
         self._nothing: Found | None = None
+        self._later: Callable[[], Router] | None = None
+        self._completing: asyncio.Task[None] | None = None
 
     def add_nothing(self, handler: Handler) -> None:
         """Has `handler` answer GET and HEAD at every other path. Without one, they are refused."""
@@ -92,6 +99,38 @@ class Router:
         if method == "GET":
             handlers["HEAD"] = handler
         self._patterns[path] = re.compile(re.sub(r"\\{(\w+)(\\\.)*\\}", _part, re.escape(path)))
+
+    def add_later(self, make: Callable[[], "Router"]) -> None:
+        """Has the router that `make` returns answer what no template here matches. A thread makes it at the first such
+        request: a process without one needs neither the time nor the memory."""
+        self._later = make
+
+    async def complete(self) -> None:
+        """Makes what was added for later, unless it is there. Other requests are answered meanwhile."""
+        if self._later is not None:
+            if self._completing is None:
+                self._completing = asyncio.create_task(self._complete(self._later))
+            await asyncio.shield(self._completing)
+
+    async def _complete(self, make: Callable[[], "Router"]) -> None:
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(_GIVING_WAY_SECONDS)
+        try:
+            made = await asyncio.to_thread(make)
+        finally:
+            sys.setswitchinterval(interval)
+            self._completing = None
+        self._handlers |= made._handlers
+        self._patterns |= made._patterns
+        self._nothing = made._nothing
+        self._later = None
+        self._found.clear()
+
+    async def _answer_later(self, incoming: IncomingRequest) -> Reply:
+        await self.complete()
+        found = self.resolve(incoming.request.method, incoming.request.url.raw_path)
+        incoming.path, incoming.parameters, incoming.known_ids = found.path, found.parameters, found.ids
+        return await found.handler(incoming)
 
     def routes(self) -> list[tuple[str, Mapping[str, Handler]]]:
         """All templates, with the handlers of their methods."""
@@ -121,6 +160,8 @@ class Router:
                 except NotFound:
                     ids = None  # refused once the client is authenticated
                 return Found(template, handlers[method], parameters, ids)
+        if self._later is not None:
+            return Found(NO_PATH, self._answer_later, {}, {})
         if self._nothing is not None and method in ("GET", "HEAD"):
             return self._nothing
         raise NotFound(self.nothing_at(path))

@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Final
 
-from aiohttp import ClientConnectionResetError, HttpVersion11
+from aiohttp.client_exceptions import ClientConnectionResetError
+from aiohttp.http import HttpVersion11
 
 from api.http import problems
 from api.http.reply import JSON, NOT_STORED, REQUEST_ID_BYTES, date

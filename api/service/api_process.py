@@ -55,7 +55,8 @@ async def _serve(dsn: str, *, fd: int, lines: Lines, settings: Settings) -> None
         open_database(dsn, name="tallybook api") as database,
         open_desk(database, live_bytes_max=settings.memory_bytes, with_quotas=True) as desk,
     ):
-        front = make_front(desk, lines, settings, throttles=Path(os.environ[figures.FIGURES_DIRECTORY], THROTTLES))
+        throttles = Path(os.environ[figures.FIGURES_DIRECTORY], THROTTLES)
+        front = make_front(desk, lines, settings, throttles=throttles, settle=collector.settle)
         async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):
             collector.settle()
             watching = tasks.create_task(figures.watch(database))

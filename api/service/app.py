@@ -1,13 +1,11 @@
 """The HTTP server of one process: aiohttp's server with our front behind it, and its limits."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from socket import socket
 from typing import Final
-
-from aiohttp import web
 
 from api.desk.desk import Desk
 from api.http import throttle
@@ -26,11 +24,6 @@ from api.interface.public import reads, stream
 from api.service import health
 from api.service.settings import Settings
 from api.stream.followers import LISTENERS_SHARE, Streams
-from api.web.board import BoardHandlers
-from api.web.console.answering import Console
-from api.web.console.console import ConsoleHandlers
-from api.web.docs import docs
-from api.web.files import static_files
 from engine.process import tracing
 from engine.process.background import background
 from engine.process.telemetry import Lines
@@ -41,9 +34,17 @@ SHUTDOWN_SECONDS_MAX: Final = 10.0
 AS_USUAL: Final = Settings()
 
 
-def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throttles: Path | None = None) -> Front:
+def make_front(
+    desk: Desk,
+    lines: Lines,
+    settings: Settings = AS_USUAL,
+    *,
+    throttles: Path | None = None,
+    settle: Callable[[], None] = lambda: None,
+) -> Front:
     """Makes the front that answers with `desk` and writes its canonical lines to `lines`. `throttles`: the file in
-    which the processes of the service count requests; None: this one counts for itself."""
+    which the processes of the service count requests; None: this one counts for itself. `settle` is called once the
+    pages are imported, in a thread."""
     router = Router()
     outgoing = Outgoing(TimeSlices(), bytes_max=settings.unsent_bytes)
     compression = Compression(outgoing)
@@ -63,18 +64,25 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throt
     stream.add_to(router, handlers.public_views, streams, desk.database, visits=visits, proxies=settings.proxies)
     health.add_to(
         router,
-        compression,
         authenticate=access.authenticated,
         database=desk.database,
         quotas=desk.quotas,
         open_metrics=settings.open_metrics,
     )
-    static = static_files()
-    docs.add_to(router, compression, static, handlers.public_views, visits=visits, proxies=settings.proxies)
-    BoardHandlers(handlers.public_views, compression, static, visits=visits, proxies=settings.proxies).add_to(router)
-    ConsoleHandlers(Console(handlers, desk, static), proxies=settings.proxies).add_to(router)
     sharing = Sharing(settings.origins)
     sharing.add_to(router)
+
+    def pages() -> Router:
+        from api.web.pages import pages_router  # noqa: PLC0415 - with what it imports, it takes 8 MiB
+
+        made = pages_router(
+            handlers, compression, desk, nothing_at=router.nothing_at, visits=visits, proxies=settings.proxies
+        )
+        sharing.add_to(made)
+        settle()
+        return made
+
+    router.add_later(pages)
     if tracing.spans is None:
         return Front(router, lines, outgoing, sharing=sharing, background=streams.run)
     return TracedFront(tracing.spans, router, lines, outgoing, sharing=sharing, background=streams.run)
@@ -96,9 +104,7 @@ async def serving(
         max_headers=HEADERS_MAX,
         read_bufsize=READ_BYTES,
     )
-    runner = web.ServerRunner(connections, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
     async with background() as tasks:
-        await runner.setup()
         watching = tasks.create_task(connections.watch())
         streaming = tasks.create_task(front.background())
         try:
@@ -107,5 +113,7 @@ async def serving(
         finally:
             streaming.cancel()
             await asyncio.wait([streaming])  # ends the streams, which never end on their own
-            await runner.cleanup()
+            await asyncio.sleep(0)  # requests that have come in are begun, so that their connections are not idle
+            connections.pre_shutdown()
+            await connections.shutdown(SHUTDOWN_SECONDS_MAX)
             watching.cancel()

@@ -1,4 +1,4 @@
-"""Operations that name no tournament: whether the service is alive and ready, its figures, and its description."""
+"""Operations that name no tournament: whether the service is alive and ready, and its figures."""
 
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
@@ -10,11 +10,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from api.access.auth import Scope
 from api.desk.quotas import Quotas
-from api.http.compression import Compression
-from api.http.reply import REVALIDATED, Reply
+from api.http.reply import Reply
 from api.http.router import IncomingRequest, Router
-from api.interface import openapi
-from api.interface.rendering import tagged_body
 from api.service import figures
 from engine.database.pool import Database, durable_elsewhere
 from engine.domain.terms import TournamentId
@@ -26,7 +23,6 @@ READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
 TROUBLED_MAX: Final = 20
 """Stopped tournaments, defects, and bounds that are nearly reached, that are named."""
-OPENAPI: Final = "/openapi.json"
 Authenticate = Callable[[IncomingRequest, Scope], Awaitable[object]]
 """Finds the token of a request. Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable."""
 
@@ -42,7 +38,6 @@ class Troubled(Struct, frozen=True):
 
 def add_to(
     router: Router,
-    compression: Compression,
     *,
     authenticate: Authenticate,
     database: Database,
@@ -79,13 +74,8 @@ def add_to(
         telemetry.settle()
         return Reply(generate_latest(figures.registry()), media_type=CONTENT_TYPE_LATEST)
 
-    async def description(incoming: IncomingRequest) -> Reply:
-        return await compression.reply(incoming.request, described.body, etag=described.etag, kept=REVALIDATED)
-
     health = msgspec.json.encode({"status": 200, "message": "ok", "version": version("tallybook")})
-    described = tagged_body(openapi.document())  # making it takes long
 
     router.add("GET", HEALTH, healthy)
     router.add("GET", READINESS, ready)
     router.add("GET", METRICS, metrics)
-    router.add("GET", OPENAPI, description)

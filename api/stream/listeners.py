@@ -14,7 +14,8 @@ from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar, get_args
 
 import structlog
-from aiohttp import ClientConnectionResetError, HttpVersion11
+from aiohttp.client_exceptions import ClientConnectionResetError
+from aiohttp.http import HttpVersion11
 from msgspec import Struct
 
 from api.http.connections import UNREAD_SECONDS_MAX

@@ -40,8 +40,9 @@ class Found(Struct, frozen=True):
 async def routes_of(dsn: str) -> dict[str, set[str]]:
     """The templates of all addresses, with their methods."""
     async with open_database(dsn, name="stalls") as database, open_desk(database) as desk:
-        handlers = make_front(desk, Lines(BytesIO()))._router._handlers
-        return {template: set(methods) for template, methods in handlers.items()}
+        router = make_front(desk, Lines(BytesIO()))._router
+        await router.complete()
+        return {template: set(methods) for template, methods in router.routes()}
 
 
 def asked_of(world: str, slug: str, scale: Scale, facts: list[Event], routes: Mapping[str, set[str]]) -> list[Asked]:

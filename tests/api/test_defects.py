@@ -364,7 +364,7 @@ async def test_the_tournament_continues_whichever_read_or_page_fails(
         }
         public = [f"/{one.path}{query_of(f'GET {one.path}')}" for one in PUBLIC_READS]
         pages = [f"/board/{slug}{path.format_map(words)}" for path in (*BOARD_PAGES, *public)]
-        for path, methods in routes_below(service, f"{CONSOLE}/tournament/").items():
+        for path, methods in (await routes_below(service, f"{CONSOLE}/tournament/")).items():
             if "GET" in methods:
                 pages.append(path.format_map(words))
         failed += [await visitor.get(page) for page in pages]

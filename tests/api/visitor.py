@@ -83,10 +83,11 @@ class Visitor:
         return answer
 
 
-def routes_below(service: Service, path: str) -> dict[str, set[str]]:
+async def routes_below(service: Service, path: str) -> dict[str, set[str]]:
     """The template of every address that begins with this path, and its methods."""
-    handlers = make_front(service.desk, Lines(BytesIO()))._router._handlers
-    return {template: set(methods) for template, methods in handlers.items() if template.startswith(path)}
+    router = make_front(service.desk, Lines(BytesIO()))._router
+    await router.complete()
+    return {template: set(methods) for template, methods in router.routes() if template.startswith(path)}
 
 
 async def unreached(get: Callable[[str], Awaitable[Answer]], begin: str, templates: Collection[str]) -> set[str]:

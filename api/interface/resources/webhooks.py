@@ -1,5 +1,7 @@
 """Webhooks over HTTP. They are added on the command line; here, one can be tried."""
 
+import asyncio
+from importlib import import_module
 from typing import Final
 
 from msgspec import Struct
@@ -7,7 +9,6 @@ from msgspec import Struct
 from api.access.auth import Scope
 from api.interface.declarations import Acting, Action
 from api.interface.rendering import Answer
-from api.webhooks import sending
 from api.webhooks.webhooks import WebhookId
 from engine.domain.terms import TournamentId
 
@@ -25,6 +26,7 @@ class WebhookTestShape(Struct, frozen=True, kw_only=True):
 
 
 async def _test(acting: Acting, tournament_id: TournamentId, *, webhook_id: int) -> WebhookTestShape:
+    sending = await asyncio.to_thread(import_module, "api.webhooks.sending")  # with aiohttp's client, it takes 6 MiB
     answered = await sending.send_test(acting.desk.database, tournament_id, WebhookId(webhook_id))
     return WebhookTestShape(accepted=answered.problem is None, answered=answered.status, problem=answered.problem)
 

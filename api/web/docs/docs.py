@@ -1,7 +1,7 @@
-"""The pages about the service itself: its root, its documentation, and that of addresses where nothing is. They are the
-same for everybody."""
+"""What describes the service itself: its root, its documentation, its OpenAPI document, and the page of addresses where
+nothing is. They are the same for everybody."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from api.http.compression import Compression
@@ -9,6 +9,7 @@ from api.http.preferences import accepted_type
 from api.http.reply import JSON, REVALIDATED, Reply
 from api.http.router import NOTHING_HERE, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
+from api.interface import openapi
 from api.interface.public.view import PublicViews
 from api.interface.rendering import TaggedBody, tagged_body
 from api.web.docs.docs_page import docs_page
@@ -20,6 +21,7 @@ from engine.domain.errors import NotFound
 
 START: Final = "/"
 DOCUMENTATION: Final = "/docs"
+OPENAPI: Final = "/openapi.json"
 _HTML: Final = "text/html"
 
 
@@ -29,10 +31,17 @@ def add_to(
     static: StaticFiles,
     views: PublicViews,
     *,
+    nothing_at: Callable[[str], str],
     visits: Throttle | None,
     proxies: int,
 ) -> None:
-    """Adds these pages. The root leads to the boards that their organisers listed."""
+    """Adds these pages. The root leads to the boards that their organisers listed. `nothing_at`: says that nothing is
+    at a path."""
+
+    described = tagged_body(openapi.document())
+
+    async def description(incoming: IncomingRequest) -> Reply:
+        return await compression.reply(incoming.request, described.body, etag=described.etag, kept=REVALIDATED)
 
     def sent(incoming: IncomingRequest, page: TaggedBody) -> Awaitable[Reply]:
         return compression.reply(
@@ -53,7 +62,7 @@ def add_to(
         """A page for browsers. Raises NotFound for programs."""
         accepted = incoming.request.headers.getall("Accept", ())
         if accepted_type(accepted, (JSON, _HTML)) != _HTML:
-            raise NotFound(router.nothing_at(incoming.request.url.raw_path))
+            raise NotFound(nothing_at(incoming.request.url.raw_path))
         incoming.facts["code"] = NotFound.code
         return Reply(nothing, code=404, media_type=HTML_TYPE, headers=PAGE_HEADERS)
 
@@ -66,5 +75,6 @@ def add_to(
         made = tagged_body(start_page(static, boards=boards))
         return await sent(incoming, made)
 
+    router.add("GET", OPENAPI, description)
     router.add("GET", START, start)
     add(DOCUMENTATION, docs_page(static))

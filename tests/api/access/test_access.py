@@ -19,11 +19,9 @@ from api.interface.declarations import TOURNAMENT, Recall
 from api.interface.fields import ID, IDS
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS
-from api.service.app import make_front
 from engine.database.pool import Database
 from engine.domain.errors import Unauthenticated
 from engine.domain.terms import OPERATOR
-from engine.process.telemetry import Lines
 from tests.api.asking import (
     BAD,
     NOBODY,
@@ -40,6 +38,7 @@ from tests.api.asking import (
 )
 from tests.api.public_boards import Board
 from tests.api.rendered import BY_NAME
+from tests.api.visitor import routes_below
 from tests.bounds import set_bounds
 from tests.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
 from tests.tournaments import open_new_tournament
@@ -55,15 +54,11 @@ NEEDED: Final = {
 """What public operations cannot be asked without."""
 
 
-def routes_of(service: Service) -> dict[str, set[str]]:
+async def routes_of(service: Service) -> dict[str, set[str]]:
     """Every template that the service answers, and its methods: from what it is found by. Those of the console, which
     a token in a header does not open, are for `web/test_console.py`."""
-    router = make_front(service.desk, Lines(BytesIO()))._router
-    return {
-        template: set(handlers)
-        for template, handlers in router._handlers.items()
-        if not template.startswith("/console")
-    }
+    routes = await routes_below(service, "/")
+    return {template: methods for template, methods in routes.items() if not template.startswith("/console")}
 
 
 # ── Every route, every method, every bad token ──────────────────────────────────────────────────────────
@@ -72,7 +67,7 @@ def routes_of(service: Service) -> dict[str, set[str]]:
 async def test_whatever_is_not_named_as_open_wants_a_token(service: Service, client: Client) -> None:
     tried = 0
     nobody = service.client(client.tournament, None)
-    routes = routes_of(service)
+    routes = await routes_of(service)
     public = {template for template in routes if template.startswith(("/board/", "/static/"))}
     declared = {TOURNAMENT + operation.path for operation in (*OPERATIONS, *STREAMS)}
     declared |= {action.address for action in ACTIONS}

@@ -15,7 +15,7 @@ from api.desk.desk import Desk
 from api.http import router as router_module
 from api.http.errors import MethodNotAllowed
 from api.http.reply import Reply
-from api.http.router import NOTHING_HERE, IncomingRequest, Router
+from api.http.router import NO_PATH, NOTHING_HERE, IncomingRequest, Router
 from engine.domain.errors import NotFound
 from tests.bounds import Bounds
 from tests.desks import GUARD_SECONDS
@@ -212,6 +212,28 @@ async def test_an_unknown_path_names_the_one_that_is_most_like_it(client: Client
         answer = await client.send(method, path)
         said = NOTHING_HERE if meant is None else f"{NOTHING_HERE} The most similar one is {meant}."
         assert (answer.status, answer.json["message"]) == (404, said)
+
+
+async def test_what_is_added_for_later_is_made_once_for_all_who_ask_and_again_if_that_failed() -> None:
+    tried = 0
+
+    def make() -> Router:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            raise OSError("no file descriptor is left")
+        return a_router()
+
+    router = Router()
+    router.add("GET", "/t/{slug}/own.json", nothing)
+    router.add_later(make)
+    assert router.resolve("GET", "/t/a/own.json").path == "/t/{slug}/own.json"
+    with pytest.raises(OSError, match="descriptor"):
+        await router.complete()
+    assert router.resolve("GET", "/t/a/1.json").path == NO_PATH
+    await asyncio.gather(router.complete(), router.complete())
+    await router.complete()
+    assert (router.resolve("GET", "/t/a/1.json").path, tried) == ("/t/{slug}/{id}.json", 2)
 
 
 def test_other_methods_are_answered_with_those_that_exist() -> None:

@@ -58,13 +58,13 @@ async def test_every_answer_of_every_route_says_how_long_it_may_be_kept(
 
     async with visiting(service, token) as signed_in, visiting(service) as nobody:
         bearer = {"Authorization": f"Bearer {token}"}
-        for template, methods in {**routes_below(service, "/"), **NOWHERE}.items():
+        for template, methods in {**await routes_below(service, "/"), **NOWHERE}.items():
             for who, headers in (nobody, {}), (signed_in, {}), (nobody, bearer), (nobody, {"Accept": "text/html"}):
                 for method in ["HEAD"] if template.endswith("/events") else [*methods & {"GET", "HEAD"}, "OPTIONS"]:
                     answer = await ask(who, method, template, headers)
                     if tag := answer.headers.get("ETag"):
                         assert (await ask(who, method, template, headers | {"If-None-Match": tag})).status == 304
-        for template, methods in routes_below(service, "/").items():
+        for template, methods in (await routes_below(service, "/")).items():
             for method in methods - {"GET", "HEAD"}:
                 await ask(nobody, method, template, {})
                 await ask(nobody, method, template, bearer)

@@ -91,7 +91,7 @@ async def test_a_page_is_whole_without_scripts(championship: Championship) -> No
 async def test_links_lead_to_every_page(championship: Championship) -> None:
     """The others are what scripts and programs ask for, and the logo, which this tournament does not have."""
     others = (".json", "/events", "/logo.png", ".trf")
-    board = routes_below(championship.service, "/board/")
+    board = await routes_below(championship.service, "/board/")
     pages = [template for template in board if not template.endswith(others)]
     assert len(pages) > 5
     get = partial(championship.stranger.send, "GET")

@@ -118,9 +118,10 @@ OPEN: Final = {"/sign-in", "/sign-out", "/score"}
 WRONG_NUMBERS: Final = ("0.5", "1e3", "\N{FULLWIDTH DIGIT ONE}", "0x1", "1_000")
 
 
-def routes_of(service: Service) -> dict[str, set[str]]:
+async def routes_of(service: Service) -> dict[str, set[str]]:
     """Every template of the console, below it, and its methods."""
-    return {template.removeprefix(CONSOLE): methods for template, methods in routes_below(service, CONSOLE).items()}
+    routes = await routes_below(service, CONSOLE)
+    return {template.removeprefix(CONSOLE): methods for template, methods in routes.items()}
 
 
 MATCH: Final = "date,participants,score\n2026-05-03,Ada|Ben,2:1\n"
@@ -192,7 +193,7 @@ def test_the_changes_are_these_and_need_what_their_operations_need() -> None:
 async def test_each_page_and_each_change_needs_its_scope(
     service: Service, season: Season, log: Log, scope: str
 ) -> None:
-    routes, tried = routes_of(service), 0
+    routes, tried = await routes_of(service), 0
     assert NEEDED.keys() | OPEN < routes.keys()
     token = await make_token(service.database, SCOPES[scope])
     adding = service.client(season.client.tournament, token) if SCOPES[scope] >= Scope.WRITE else season.client
@@ -229,7 +230,7 @@ async def test_each_page_and_each_change_needs_its_scope(
 
 async def test_links_lead_to_every_page(service: Service, visitor: Visitor, season: Season) -> None:
     """But to that of signing in, and of a scorer's link. Some are there only before, and some only after a change."""
-    templates = routes_below(service, CONSOLE).keys() - {f"{CONSOLE}/sign-in", f"{CONSOLE}/score"}
+    templates = (await routes_below(service, CONSOLE)).keys() - {f"{CONSOLE}/sign-in", f"{CONSOLE}/score"}
     scorer = {"name": "Ann", "division": "1", "until": "2100-01-01"}
     assert (await visitor.fill(at(season, "/scorers"), scorer)).status == 200
     added = await season.client.put(
@@ -248,7 +249,7 @@ async def test_links_lead_to_every_page(service: Service, visitor: Visitor, seas
 
 async def test_nothing_is_answered_without_a_session(service: Service, season: Season) -> None:
     async with visiting(service) as nobody:
-        for template, methods in routes_of(service).items():
+        for template, methods in (await routes_of(service)).items():
             if template in OPEN:
                 continue
             for method in methods:
@@ -267,7 +268,7 @@ async def test_a_tournament_beyond_the_token_is_as_one_that_does_not_exist(servi
     async with visiting(service, await make_token(service.database, Scope.ADMIN, [other])) as stranger:
         listed = await stranger.page(CONSOLE)
         assert f'{at(season)}"' not in listed
-        for template, methods in routes_of(service).items():
+        for template, methods in (await routes_of(service)).items():
             if "{tournament}" in template:
                 for method in methods - {"HEAD"}:
                     bodies = set()
@@ -463,7 +464,7 @@ async def test_a_number_that_is_not_whole_is_refused_by_every_form(
     """A form says by `inputmode` which of its fields take one. What is wrong stands next to the field."""
     season, import_name = await with_points(await with_idle(season)), await import_match(visitor, season)
     tried = set()
-    for template, methods in routes_of(service).items():
+    for template, methods in (await routes_of(service)).items():
         if methods != {"GET", "HEAD", "POST"}:
             continue
         address = address_of(template, season, import_name)

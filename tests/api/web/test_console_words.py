@@ -47,7 +47,7 @@ async def test_no_page_for_organisers_has_the_words_of_developers(
     season = await with_points(await with_idle(season))
     import_name = await import_match(visitor, season)
     never, met = re.compile(rf"\b(?:{'|'.join(NEVER)})\b", re.IGNORECASE), dict[str, set[str]]()
-    for template, methods in routes_of(service).items():
+    for template, methods in (await routes_of(service)).items():
         if "GET" in methods and template not in {*OPEN, *FOR_AUDITORS, *FOR_PROGRAMS}:
             page = await visitor.page(address_of(template, season, import_name))
             met[template] = {*never.findall(said_on(page))}

@@ -127,7 +127,7 @@ async def test_no_other_page_and_no_stream_opens_for_a_scorer(service: Service, 
     token = await make_token(service.database, Scope.SCORE, [tournament_id])
     before, tried = await log.length(), 0
     async with visiting(service, token) as scorer:
-        for template, methods in routes_of(service).items():
+        for template, methods in (await routes_of(service)).items():
             if template in {*OPEN, "", "/tournament/{tournament}/matchday"}:
                 continue
             for method in methods:
