@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR) $(if $(LIVE),--live)
 
-test: $(VENV)/.installed-dev
+test:
 	$(MAKE) --no-print-directory -j 2 types lint compiled
 	$(MAKE) --no-print-directory suite
 
@@ -149,18 +149,27 @@ mutants: $(VENV)/.installed-dev
 
 # What running needs, and what installs the project itself. Everything comes from the lock, by hash, and the lock is
 # complete, so pip need not resolve anything; the project is then installed without asking any index.
-$(VENV)/.installed: requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tallybook needs Python 3.11 or later; name one: make PYTHON=python3.13")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --no-deps --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
+$(VENV)/.installed: $(VENV)/pyvenv.cfg requirements.lock pyproject.toml
+	$(PIP_INSTALL) --require-hashes -r requirements.lock
+	$(PIP_INSTALL) --no-build-isolation --editable .
 	touch $@
 
-# What the checks need, on top, and the client, which they try. Much of it is never imported, so nothing is compiled ahead.
-$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock clients/python/pyproject.toml
-	$(BIN)/pip install --no-deps --no-compile --quiet --disable-pip-version-check --require-hashes \
-	    -r requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable clients/python
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tallybook needs Python 3.11 or later; name one: make PYTHON=python3.13")'
+	$(PYTHON) -m venv $(VENV)
+
+# What the checks need on top, and the client, which they try.
+$(VENV)/.installed-dev: $(VENV)/.installed $(VENV)/.installed-checks clients/python/pyproject.toml
+	$(PIP_INSTALL) --no-build-isolation --editable clients/python
+	touch $@
+
+# The packages of the second lock that the first has not, so that both are installed at the same time. Much of it is
+# never imported, so nothing is compiled ahead.
+$(VENV)/.installed-checks: $(VENV)/pyvenv.cfg requirements.lock requirements-dev.lock
+	awk -F '[= ]' 'NR == FNR { known[$$1]; next } /^[^ ]/ { more = !($$1 in known) } more' \
+	    requirements.lock requirements-dev.lock > $(VENV)/requirements-checks.lock
+	$(PIP_INSTALL) --no-compile --require-hashes -r $(VENV)/requirements-checks.lock
 	touch $@
 
 # Resolves the newest versions that pyproject.toml allows, for every platform, with hashes and without addresses.

@@ -14,7 +14,7 @@ from engine.domain import commands
 from engine.domain.commands import Command
 from engine.domain.events import Event, Points
 from tests import histories
-from tests.project import PACKAGES, ROOT
+from tests.project import PRODUCT, parsed
 
 PLACES: Final = {
     "moved": "projections/board/board.py:moved_by",
@@ -91,7 +91,7 @@ def named_in(path: str, *, of_points: bool = True) -> set[str]:
     """The kinds of events that a module names, or a function of it; with `of_points`, `Points` stands for three."""
     found: set[str] = set()
     module, _, function = path.partition(":")
-    tree: ast.AST = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    tree: ast.AST = parsed(module)
     if function:
         tree = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function)
     for node in ast.walk(tree):
@@ -113,8 +113,7 @@ def test_every_place_has_decided_about_every_event() -> None:
 
 
 def test_only_what_judges_folds_encodes_or_narrates_events_names_their_types() -> None:
-    paths = [path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    naming = {path.as_posix() for path in paths if named_in(path.as_posix(), of_points=False) - {"Ignored"}}
+    naming = {path for path in PRODUCT if named_in(path, of_points=False) - {"Ignored"}}
     assert naming - {"engine/domain/events.py"} == {path for paths in NAMING.values() for path in paths}
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import tallybook_client
 import tallybook_command
-from tests.project import PACKAGES, ROOT
+from tests.project import PRODUCT, text_of
 from tests.sql import modules
 
 KINDS: Final = {
@@ -31,6 +32,7 @@ MEANT: Final = {
 """Where such characters are meant."""
 
 
+@cache
 def patterns() -> dict[str, re.Pattern[str]]:
     """The compiled patterns for text of all modules, by module and name."""
     return {
@@ -58,10 +60,9 @@ def test_a_pattern_takes_no_digit_space_or_letter_beyond_ascii(name: str) -> Non
 
 def lines() -> Iterator[tuple[str, str]]:
     """All lines of the product, by their places."""
-    for package in PACKAGES:
-        for path in ROOT.joinpath(package).rglob("*.py"):
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-                yield f"{path.relative_to(ROOT)}:{number}", line
+    for name in PRODUCT:
+        for number, line in enumerate(text_of(name).splitlines(), start=1):
+            yield f"{name}:{number}", line
 
 
 def test_the_end_of_a_pattern_is_not_before_a_last_line_break() -> None:

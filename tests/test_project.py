@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from api.http import errors as http_errors
 from api.http.problems import STATUSES
 from engine.domain import errors
 from engine.domain.errors import TallybookError
-from tests.project import PACKAGES, ROOT
+from tests.project import PACKAGES, PRODUCT, ROOT, parsed, text_of
 
 LOCKS = ("requirements.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
 IMPURE = {"asyncpg", "aiohttp", "structlog", "asyncio", "os", "time", "random", "secrets", "socket"}
@@ -31,16 +32,6 @@ MODULES: Final = sorted(
 )
 
 
-def _tree(name: str) -> ast.Module:
-    return ast.parse((ROOT / name).read_text(encoding="utf-8"))
-
-
-def _docstring(name: str) -> str:
-    return ast.get_docstring(_tree(name)) or ""
-
-
-PURE: Final = [name for name in MODULES if re.search(r"\bPure\b", _docstring(name))]
-"""What says of itself that it is."""
 TAKES_FROM_WHAT_ACTS: Final = {
     "api/stream/frames.py",
     "api/stream/public_frames.py",
@@ -79,6 +70,16 @@ TOUCH_MANY: Final = {
 """Functions of pure modules that pause: one call may touch thousands of lines, sums, competitors or texts."""
 
 
+def _docstring(name: str) -> str:
+    return ast.get_docstring(parsed(name)) or ""
+
+
+@cache
+def _pure() -> list[str]:
+    """What says of itself that it is."""
+    return [name for name in MODULES if re.search(r"\bPure\b", _docstring(name))]
+
+
 def test_the_map_names_every_folder_and_no_other() -> None:
     the_map = ARCHITECTURE[ARCHITECTURE.index("## Map") : ARCHITECTURE.index("## Words")]
     named = set(re.findall(r"^\| `([\w/]+)/` \|", the_map, re.MULTILINE))
@@ -86,9 +87,8 @@ def test_the_map_names_every_folder_and_no_other() -> None:
     assert {Path(name).parent.as_posix() for name in MODULES} <= named
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_the_first_line_of_every_module_says_what_it_is_for(name: str) -> None:
-    assert _docstring(name).partition("\n")[0].strip()
+def test_the_first_line_of_every_module_says_what_it_is_for() -> None:
+    assert [name for name in MODULES if not _docstring(name).partition("\n")[0].strip()] == []
 
 
 def test_every_file_that_the_architecture_walks_through_exists() -> None:
@@ -97,16 +97,19 @@ def test_every_file_that_the_architecture_walks_through_exists() -> None:
     assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
-@pytest.mark.parametrize("name", PURE)
-def test_what_is_pure_imports_nothing_that_acts(name: str) -> None:
-    assert not set(_imported(ROOT / name)) & IMPURE
+def test_what_is_pure_imports_nothing_that_acts() -> None:
+    acting = {name: IMPURE.intersection(_imported(name)) for name in _pure()}
+    assert {name: imported for name, imported in acting.items() if imported} == {}
 
 
-@pytest.mark.parametrize("name", PURE)
-def test_no_rule_pauses_but_those_that_touch_many(name: str) -> None:
+def test_no_rule_pauses_but_those_that_touch_many() -> None:
     """A plain function takes one event, or a chunk; its caller pauses (`engine/process/time_slices.py`)."""
-    pausing = {one.name for one in ast.walk(_tree(name)) if isinstance(one, ast.FunctionDef) and _pauses(one)}
-    assert pausing == set(TOUCH_MANY.get(name, "").split())
+    pausing: dict[str, set[str]] = {}
+    for name in _pure():
+        for one in ast.walk(parsed(name)):
+            if isinstance(one, ast.FunctionDef) and _pauses(one):
+                pausing.setdefault(name, set()).add(one.name)
+    assert pausing == {name: set(functions.split()) for name, functions in TOUCH_MANY.items()}
 
 
 def _pauses(function: ast.FunctionDef) -> bool:
@@ -126,12 +129,12 @@ def test_import_linter_follows_the_imports_of_all_that_is_pure() -> None:
     (contract,) = [one for one in linted["contracts"] if one["name"].startswith("what is pure")]
     named = [one.replace(".", "/") for one in contract["source_modules"]]
     followed = {name for name in MODULES for one in named if name == f"{one}.py" or name.startswith(f"{one}/")}
-    assert followed == set(PURE) - TAKES_FROM_WHAT_ACTS
+    assert followed == set(_pure()) - TAKES_FROM_WHAT_ACTS
     assert set(contract["forbidden_modules"]) == IMPURE
 
 
-def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def _imported(name: str) -> Iterator[str]:
+    for node in ast.walk(parsed(name)):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -172,30 +175,23 @@ others must not feel."""
 
 
 def test_every_exception_is_caught_only_where_a_defect_is_bounded_to_a_request_or_a_tournament() -> None:
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-        if re.search(r"except (Base)?Exception\b", path.read_text(encoding="utf-8"))
-    }
+    found = {name for name in PRODUCT if re.search(r"except (Base)?Exception\b", text_of(name))}
     assert found - {"engine/process/background.py"} == DEFECTS_ARE_BOUNDED_IN
 
 
 def test_each_public_name_of_a_type_or_limit_is_given_once() -> None:
     """But for OPERATIONS: each resource has its own."""
     places: dict[str, list[str]] = {}
-    for package in PACKAGES:
-        for path in (ROOT / package).rglob("*.py"):
-            for name in _types_and_constants(ast.parse(path.read_text(encoding="utf-8"))):
-                places.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    for module in PRODUCT:
+        for name in _types_and_constants(parsed(module)):
+            places.setdefault(name, []).append(module)
     assert {name for name, paths in places.items() if len(paths) > 1 and name[0] != "_"} <= {"OPERATIONS"}
 
 
 def test_whatever_a_module_defines_is_used() -> None:
     """A limit, a metric, an action, a page or a command that nothing leads to was forgotten somewhere."""
-    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    modules = {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
-    used = {path: set(_used(module)) for path, module in modules.items()}
+    modules = {name: parsed(name) for name in PRODUCT}
+    used = {name: set(_used(module)) for name, module in modules.items()}
     used_anywhere = set().union(*used.values())
     unused = {
         f"{path}: {name}"

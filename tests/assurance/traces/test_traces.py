@@ -27,9 +27,10 @@ from tests.assurance.conftest import prepared, trial
 
 __all__ = ["prepared", "trial"]  # fixtures
 
-CHANGES = 4
 FEWER = CLOSE_BY[1]
 A_START = (DROPPED, TWICE, ELSEWHERE)
+FEW_OR_MANY = [(2, 1), pytest.param(3, 4, marks=pytest.mark.long)]
+"""How many clients ask at the same time, which makes the search longer, and how many lines are changed."""
 
 
 def _trace(log: Log, *lines: tuple[int, Did, dict[str, Any]]) -> Trace:
@@ -203,14 +204,16 @@ def untruths_accepted(trace: Trace, count: int) -> list[str]:
     return [one.told for one in Random(1).sample(untrue, count) if not misfit(one.changed)]
 
 
+@pytest.mark.parametrize(("clients", "changes"), FEW_OR_MANY)
 async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_an_untrue_line(
-    trial: Callable[[float], Trial],
+    trial: Callable[[float], Trial], clients: int, changes: int
 ) -> None:
-    for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[Fault.KILLED, Fault.CUT_OFF]):
+    faults = [Fault.KILLED, Fault.CUT_OFF]
+    for trace in await traces(trial(1), tournaments=2, clients=clients, requests=4, faults=faults):
         assert sum(line.did is Did.STARTED for line in trace.lines) > 2
         assert any(line.did is Did.FORGOT for line in trace.lines)
         assert misfit(trace, PATIENT_STATES_MAX) == untruth(trace) == ""
-        assert untruths_accepted(trace, CHANGES) == []
+        assert untruths_accepted(trace, changes) == []
 
 
 def test_keys_that_a_process_refused_together_before_it_died_are_all_refused() -> None:
@@ -229,12 +232,13 @@ def test_what_was_refused_is_recorded_only_when_it_is_sent_again_knowing_of_the_
 
 
 @pytest.mark.parametrize("fault", [Fault.RESTORED, pytest.param(Fault.LAGGED, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("clients", "changes"), FEW_OR_MANY)
 async def test_the_model_accepts_what_processes_with_a_replaced_log_did_and_refuses_an_untrue_line(
-    trial: Callable[[float], Trial], fault: Fault
+    trial: Callable[[float], Trial], fault: Fault, clients: int, changes: int
 ) -> None:
-    for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[fault]):
+    for trace in await traces(trial(1), tournaments=2, clients=clients, requests=4, faults=[fault]):
         assert misfit(trace, PATIENT_STATES_MAX) == untruth(trace) == ""
-        assert untruths_accepted(trace, CHANGES // 2) == []
+        assert untruths_accepted(trace, changes) == []
 
 
 def test_a_process_takes_the_log_for_another_one_if_and_only_if_it_is_another_one() -> None:
