@@ -1,11 +1,10 @@
 """Adding points to one ranking or to several: the fields `participants_delta` and `rankings_delta`, and the operations.
 
-Adding points is the most frequent request, so decoding deltas must be fast. The same amounts recur, so they are cached.
+Adding points is the most frequent request, so decoding deltas must be fast. The same amounts recur, so they are kept.
 """
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Items
-from functools import lru_cache
 from typing import Annotated, Final, TypeVar
 
 import msgspec
@@ -29,6 +28,7 @@ _DELTA_DIGITS_MAX: Final = len(str(RESULT_MAX))
 _DELTA_CHARACTERS_MAX: Final = 64
 """The decoder refuses longer texts as deltas. A shorter text with more than _DELTA_DIGITS_MAX digits gets a fault that
 says so."""
+AMOUNTS_KEPT_MAX: Final = 1_024
 
 
 class UnityLine(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -70,7 +70,7 @@ def _deltas(text: str) -> tuple[Delta, ...]:
     keys = text.count(":")
     if keys <= 2 * (len(lines) + DELTAS_MAX):
         deltas = _flat(lines)
-        if keys == 2 * (len(lines) + len(deltas)):
+        if deltas is not None and keys == 2 * (len(lines) + len(deltas)):
             return deltas
     raise _misread(lines, (fault for line in lines for fault in _line_faults(line)))
 
@@ -83,9 +83,9 @@ def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
     lines = [line for ranking in rankings for line in ranking.participants_delta]
     keys = text.count(":") - 2 * len(rankings)
     if keys <= 2 * (len(lines) + DELTAS_MAX):
-        flat = [RankingDeltas(ranking.ranking_id, _flat(ranking.participants_delta)) for ranking in rankings]
-        if keys == 2 * (len(lines) + sum([len(one.deltas) for one in flat])):
-            return tuple(flat)
+        flat = [deltas for one in rankings if (deltas := _flat(one.participants_delta)) is not None]
+        if len(flat) == len(rankings) and keys == 2 * (len(lines) + sum(map(len, flat))):
+            return tuple([RankingDeltas(one.ranking_id, deltas) for one, deltas in zip(rankings, flat, strict=True)])
     faults = (
         f"{fault}, in ranking {ranking.ranking_id}"
         for ranking in rankings
@@ -106,19 +106,21 @@ def _misread(lines: Deltas, faults: Iterable[str]) -> FieldMisread:
     return FieldMisread(*(list(faults) or ["must not repeat a key in one object"]))
 
 
-def _flat(lines: Deltas) -> tuple[Delta, ...]:
-    """The deltas in the order sent, a wrong number of them if an amount is none, or a line has no delta."""
-    return tuple(
-        [
-            Delta(line.competitor_id, unity.unity_id, amount)
-            for line in lines
-            for unity in line.unities or _ONE
-            if (amount := _amount(unity.delta)) is not None
-        ]
-    )
+def _flat(lines: Deltas) -> tuple[Delta, ...] | None:
+    """The deltas in the order sent; None: an amount is none, or a line has no delta."""
+    try:
+        return tuple(
+            [
+                Delta(line.competitor_id, unity.unity_id, _AMOUNTS[unity.delta])
+                for line in lines
+                for unity in line.unities or _WITHOUT_AMOUNT
+            ]
+        )
+    except KeyError:
+        return None
 
 
-_ONE: Final = (UnityLine(UnityId(1), 0),)
+_WITHOUT_AMOUNT: Final = (UnityLine(UnityId(1), ""),)
 
 
 def decoded_array(decoder: msgspec.json.Decoder[_T], text: str, name: str, form: str) -> _T:
@@ -145,20 +147,32 @@ def _mismatch_fault(mismatch: msgspec.ValidationError, form: str) -> str:
     return f"must be of the form {form}; {where}: {shortened(what if at else str(mismatch))}"
 
 
-@lru_cache(maxsize=1_024)
 def _amount(delta: int | str) -> int | None:
     """`delta` as an amount: an integer, or a string ^[+-]?[0-9]{1,16}$ of ASCII, within ±RESULT_MAX. None: it is
-    neither. In unities that count sums, judging refuses amounts beyond ±DELTA_MAX.
-
-    Cached, because points are small numbers that recur: a thousand of them take a third of the time. Cached deltas are
-    short: the decoder refuses long texts, and integers of more than some thousand digits.
-    """
+    neither. In unities that count sums, judging refuses amounts beyond ±DELTA_MAX."""
     if isinstance(delta, str):
         digits = delta[1:] if delta.startswith(("+", "-")) else delta
         if len(digits) > _DELTA_DIGITS_MAX or not digits.isascii() or not digits.isdigit():
             return None
         delta = int(delta)
     return delta if -RESULT_MAX <= delta <= RESULT_MAX else None
+
+
+class _Amounts(dict[int | str, int]):
+    """The amounts that deltas stand for; a KeyError: one stands for none. Up to AMOUNTS_KEPT_MAX are kept: points are
+    small numbers that recur, and finding a thousand of them takes a quarter of the time."""
+
+    def __missing__(self, delta: int | str) -> int:
+        amount = _amount(delta)
+        if amount is None:
+            raise KeyError(delta)
+        if len(self) == AMOUNTS_KEPT_MAX:
+            self.clear()
+        self[delta] = amount
+        return amount
+
+
+_AMOUNTS: Final = _Amounts()
 
 
 def _line_faults(line: CompetitorLines) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -918,6 +919,28 @@ def test_ids_of_deltas_reach_to_the_last_one() -> None:
 def test_no_key_is_dropped_without_a_word(text: str) -> None:
     faults = faults_of(lambda: add_points({"participants_delta": text}))
     assert faults == [("participants_delta", "must not repeat a key in one object")]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_lines_are_taken_together_if_each_is_alone(count: int) -> None:
+    good = '{"competitor_id":1,"unities":[{"unity_id":3,"delta":"5"}]}'
+    wrong = [
+        '{"competitor_id":1,"unities":[]}',
+        '{"competitor_id":1,"unities":[{"unity_id":3,"delta":"x"}]}',
+        '{"competitor_id":1,"unities":[],"unities":[]}',
+        '{"competitor_id":1,"competitor_id":1,"unities":[],"unities":[]}',
+        '{"competitor_id":1,"unities":[{"unity_id":3,"delta":"5"}],"unities":[]}',
+    ]
+    for lines in product([good, *wrong], repeat=count):
+        of_each = ",".join(f'{{"ranking_id":{n},"participants_delta":[{line}]}}' for n, line in enumerate(lines, 1))
+        for operation, form in (
+            ("addPoints", {"participants_delta": f"[{','.join(lines)}]"}),
+            ("addPointsToRankings", {"rankings_delta": f"[{of_each}]"}),
+        ):
+            if {*lines} == {good}:
+                command_of(operation, form)
+            else:
+                assert faulty_fields(operation, form)
 
 
 def _spelled(key: str, escaped: list[bool]) -> str:

@@ -73,6 +73,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.http.throttle: THROTTLE_KEYS_MAX
         api.http.turned_away: KNOWN_SECONDS FULL_KNOWN_MAX
         api.interface.handlers: QUERIES_KEPT_MAX QUERY_KEPT_CHARACTERS_MAX
+        api.interface.resources.points: AMOUNTS_KEPT_MAX
         api.interface.resources.standings: MADE_LINES_MAX
         api.stream.followers: RINGS_BYTES_MAX RING_BYTES_MAX RING_EVENTS_MAX
         api.web.board: ADDRESS_KEPT_CHARACTERS_MAX
