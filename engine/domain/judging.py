@@ -9,7 +9,7 @@ judge changes that make points stop counting.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
-from typing import Literal, TypeVar, assert_never
+from typing import Final, Literal, TypeVar, assert_never
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -279,18 +279,23 @@ def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Faul
         if len(deltas) > DELTAS_MAX:
             return [Fault("participants_delta", f"must contain at most {DELTAS_MAX} deltas")]
         enrolled = ranking.participants.lookup()
+    unities = ranking.unities
     faults: list[Fault] = []
     for delta in deltas:
+        if delta.competitor_id in enrolled and delta.unity_id in unities and _LEAST <= delta.amount <= DELTA_MAX:
+            continue
         if delta.competitor_id not in enrolled:
             faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))
-        if delta.unity_id not in ranking.unities:
+        unity = unities.get(delta.unity_id)
+        if unity is None:
             faults.append(Fault("participants_delta", f"unity {delta.unity_id} is not in this ranking"))
-        if not -DELTA_MAX <= delta.amount <= DELTA_MAX:
-            unity = ranking.unities.get(delta.unity_id)
-            most = DELTA_MAX if unity is None or unity.counts is Counts.SUM else RESULT_MAX
-            if not -most <= delta.amount <= most:
-                faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{most}"))
+        most = DELTA_MAX if unity is None or unity.counts is Counts.SUM else RESULT_MAX
+        if not -most <= delta.amount <= most:
+            faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{most}"))
     return faults
+
+
+_LEAST: Final = -DELTA_MAX
 
 
 def _cause_faults(state: State, competition_id: CompetitionId | None, deltas: Iterable[Delta]) -> list[Fault]:

@@ -43,7 +43,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.publication import Publication, PublicationEvent
 from projections.board.results import Results
-from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.enrolment import Enrolment, Totals, add_deltas
 from projections.columns.packed import Packed
 
 FOLD_VERSION: Final = 12
@@ -404,13 +404,7 @@ def add_points(board: Board, event: events.Points) -> None:
         unity.totals.add(delta.competitor_id, delta.amount)
         unity.version += 1
     elif deltas:
-        unity_ids = {delta.unity_id for delta in deltas}
-        if len(unity_ids) == 1:
-            unities[deltas[0].unity_id].totals.add_all(deltas)
-        else:
-            for delta in deltas:
-                unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
-        for unity_id in unity_ids:
+        for unity_id in add_deltas(unities, deltas):
             unities[unity_id].version += 1
 
 

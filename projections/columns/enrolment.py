@@ -17,11 +17,11 @@ from collections.abc import Sequence as Items
 from functools import partial
 from itertools import compress, takewhile
 from operator import eq
-from typing import Final, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 from weakref import ref
 
 from engine.domain.events import Delta
-from engine.domain.terms import CompetitorId
+from engine.domain.terms import CompetitorId, UnityId
 from projections.columns.shards import Shards
 
 VACANT_SPARE: Final = 1_024
@@ -282,19 +282,6 @@ class Totals(Mapping[CompetitorId, int]):
         except (LookupError, OverflowError):
             self._add_with_room(self._enrolment.keep_totals_of(competitor_id), amount)
 
-    def add_all(self, deltas: Iterable[Delta]) -> None:
-        """Adds the amount of each delta to the sum of its competitor, in half the time that as many calls of `add`
-        take."""
-        column, known = self._column, self._place_of
-        whole = known.whole
-        for delta in deltas:
-            competitor_id = delta.competitor_id
-            try:
-                column[(whole or known.shard(competitor_id))[competitor_id]] += delta.amount
-            except (LookupError, OverflowError):
-                self.add(competitor_id, delta.amount)
-                column = self._column  # perhaps another one, for wide sums
-
     def make_room(self) -> None:
         """Makes room for the sums of all competitors who were ever in the list, so that the column need not grow with
         each."""
@@ -333,6 +320,33 @@ class Totals(Mapping[CompetitorId, int]):
         except OverflowError:
             self._column = list(column)
             self._column[place] += amount
+
+
+class HasTotals(Protocol):
+    """A unity, as far as it matters here."""
+
+    @property
+    def totals(self) -> Totals: ...
+
+
+def add_deltas(unities: Mapping[UnityId, HasTotals], deltas: Iterable[Delta]) -> set[UnityId]:
+    """Adds the amount of each delta to the sum of its competitor, in a half to two thirds of the time that as many
+    calls of `Totals.add` take. Returns the unities that were named. They have one enrolment."""
+    named, unity_id = set(), None
+    for delta in deltas:
+        if delta.unity_id != unity_id:
+            unity_id = delta.unity_id
+            totals = unities[unity_id].totals
+            column, known = totals._column, totals._place_of
+            whole = known.whole
+            named.add(unity_id)
+        competitor_id = delta.competitor_id
+        try:
+            column[(whole or known.shard(competitor_id))[competitor_id]] += delta.amount
+        except (LookupError, OverflowError):
+            totals.add(competitor_id, delta.amount)
+            column = totals._column  # perhaps another one, for wide sums
+    return named
 
 
 _SPARE_PART: Final = 8

@@ -7,11 +7,12 @@ from weakref import ref
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from engine.domain.events import Delta
 from engine.domain.terms import CompetitorId, UnityId
 from projections.columns import enrolment, shards
-from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.enrolment import Enrolment, Totals, add_deltas
 from projections.columns.shards import WHOLE_MAX
 from tests.histories import unhurried
 
@@ -85,7 +86,12 @@ def assert_same(found: Enrolment, listed: list[CompetitorId]) -> None:
     assert places == sorted(places, key=lambda place: -1 if place is None else place)
 
 
-deltas: Final = st.lists(st.builds(Delta, who, st.just(UnityId(1)), amounts), max_size=12)
+UNITIES: Final = (UnityId(1), UnityId(2))
+deltas: Final = st.lists(st.builds(Delta, who, st.sampled_from(UNITIES), amounts), max_size=12)
+
+
+class Unity(Struct):
+    totals: Totals
 
 
 @unhurried
@@ -95,12 +101,13 @@ def test_many_deltas_at_once_give_the_sums_that_they_give_one_by_one(
 ) -> None:
     """Also beyond 64 bits, for competitors who were never in the list, and in one that is or becomes divided."""
     with mock.patch.object(shards, "WHOLE_MAX", 2 if is_divided else WHOLE_MAX):
-        (at_once, together), (one_by_one, each) = [(found, Totals(found)) for found in map(Enrolment, (start, start))]
-        together.add_all(deltas)
+        at_once, one_by_one = Enrolment(start), Enrolment(start)
+        together, each = [{one: Unity(Totals(found)) for one in UNITIES} for found in (at_once, one_by_one)]
+        assert add_deltas(together, deltas) == {delta.unity_id for delta in deltas}
         for delta in deltas:
-            each.add(delta.competitor_id, delta.amount)
+            each[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
         assert (together, at_once) == (each, one_by_one)
-        assert together.trimmed() == each.trimmed()
+        assert [together[one].totals.trimmed() for one in UNITIES] == [each[one].totals.trimmed() for one in UNITIES]
 
 
 def test_competitors_are_looked_up_in_a_list_that_is_divided() -> None:
