@@ -21,11 +21,11 @@ from api.web.page import (
     name_text,
 )
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from api.web.table import column_name, column_short, last_name, outcome_letter, unity_name, value_text
+from api.web.table import column_name, column_short, deducted_text, last_name, outcome_letter, unity_name, value_text
 from api.web.words import Words
 from engine.domain.steps import Steps, collected
 from engine.domain.times import instant
-from projections.answers.board_table import BoardTable, TableColumn, TableLine, TableState
+from projections.answers.board_table import BoardTable, Footnote, TableColumn, TableLine, TableState
 
 TV_LINES: Final = 12
 """Lines of a page on a large screen."""
@@ -84,6 +84,7 @@ def board_page(
                 _found(site, mode, table, query),
                 _pages(site, mode, table, query, words("lines_label")),
                 _table(site, mode, table, rows, query),
+                _footnotes(site.words, table),
                 _pages(site, mode, table, query, words("lines_below_label")) if mode is not TV else None,
                 **_told(site, mode, table, query),
             ),
@@ -521,13 +522,41 @@ def _row(
         element("th", element("span", dot(line.color), name, class_="who"), scope="row", class_="name"),
         element("td", _form(words, table, line), class_="form") if with_form else None,
         *[
-            element("td", value_text(words, table, line, number), None if number else gained, class_=value_class)
+            element(
+                "td",
+                value_text(words, table, line, number),
+                _marks(words, table, line, number),
+                None if number else gained,
+                class_=value_class,
+            )
             for number, value_class in classes
         ],
         id=f"line-{line.competitor_id}",
         class_="here" if here == str(line.competitor_id) else None,
         data_competitor=line.competitor_id,
     )
+
+
+def _marks(words: Words, table: BoardTable, line: TableLine, column: int) -> Html | None:
+    """The marks of the footnotes to a value."""
+    its = [
+        one.mark for one in table.footnotes if (one.deduction.competitor_id, one.column) == (line.competitor_id, column)
+    ]
+    return element("sup", element("span", f" {words('note')} ", class_="unseen"), " ".join(its)) if its else None
+
+
+def _footnotes(words: Words, table: BoardTable) -> Html | None:
+    """Below the table. The marks are those that browsers give a list."""
+    names = {line.competitor_id: line.name for line in table.lines}
+
+    def said(footnote: Footnote) -> Html:
+        its, amount = footnote.deduction, deducted_text(words, table, footnote)
+        return words.html(
+            "deducted", name=name_text(names[its.competitor_id]), amount=amount, reason=name_text(its.reason)
+        )
+
+    notes = [element("li", said(one)) for one in table.footnotes]
+    return element("ol", *notes, class_="notes", type="a") if notes else None
 
 
 def _gained(words: Words, table: BoardTable, line: TableLine) -> Html | None:

@@ -14,14 +14,14 @@ from api.interface.rendering import encode
 from api.interface.sports import column_of, in_order
 from api.web.competitions import ShownCompetitionsShape, competitions_shape
 from api.web.page import number_text, signed_text
-from api.web.table import column_name, column_short, last_name, outcome_letter, unity_name
+from api.web.table import column_name, column_short, deducted_text, last_name, outcome_letter, unity_name
 from api.web.words import Words
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import RESULT_MAX, CompetitorId
 from engine.domain.times import instant
 from engine.process.time_slices import in_time_slices
-from projections.answers.board_table import BoardTable, TableState
+from projections.answers.board_table import BoardTable, Footnote, TableState
 from projections.answers.names import NamesById
 from projections.answers.passages import PassageStep, ShownPassage
 from projections.answers.races import Race
@@ -61,8 +61,18 @@ class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
     placed: bool | UnsetType = UNSET
 
 
+class FootnoteShape(Struct, frozen=True, kw_only=True):
+    """A Footnote. `column`: its number. `amount`: what was deducted, in words."""
+
+    mark: str
+    column: int
+    competitor_id: str
+    amount: str
+    reason: str
+
+
 class TableShape(Struct, frozen=True, kw_only=True):
-    """A BoardTable; `lines` are LineOfTable."""
+    """A BoardTable; `lines` are LineOfTable. `footnotes` absent: there are none."""
 
     columns: list[ValueColumn]
     sequence: int
@@ -77,6 +87,7 @@ class TableShape(Struct, frozen=True, kw_only=True):
     on: datetime | None
     last: DatedCompetition | None
     lines: list[Raw]
+    footnotes: list[FootnoteShape] | UnsetType = UNSET
 
 
 class UnityOfPassage(Struct, frozen=True, kw_only=True):
@@ -257,6 +268,17 @@ async def table_shape(words: Words, table: BoardTable) -> TableShape:
         on=table.on,
         last=None if last is None else DatedCompetition(last_name(words, table), last.at),
         lines=await in_time_slices(collected(_lines(words, table))),
+        footnotes=[_footnote(words, table, one) for one in table.footnotes] or UNSET,
+    )
+
+
+def _footnote(words: Words, table: BoardTable, footnote: Footnote) -> FootnoteShape:
+    return FootnoteShape(
+        mark=footnote.mark,
+        column=footnote.column,
+        competitor_id=str(footnote.deduction.competitor_id),
+        amount=deducted_text(words, table, footnote),
+        reason=footnote.deduction.reason,
     )
 
 

@@ -7,7 +7,7 @@ from api.interface.competition_names import short_text
 from api.interface.sports import column_of
 from api.web.words import Words
 from engine.domain.awards import ResultOutcome
-from projections.answers.board_table import BoardTable, TableColumn, TableLine
+from projections.answers.board_table import BoardTable, Footnote, TableColumn, TableLine
 from projections.answers.criteria import tiebreak_name
 
 
@@ -49,6 +49,15 @@ def value_text(words: Words, table: BoardTable, line: TableLine, number: int) ->
     value, column = line.values[number], table.columns[number]
     is_needed = not column.decides or (number == 0 and not line.placed)
     return "" if value is None and not is_needed else words.number(value, column.notation)
+
+
+def deducted_text(words: Words, table: BoardTable, footnote: Footnote) -> str:
+    """What was deducted: a number of points, or of something else."""
+    column = table.columns[footnote.column]
+    number = words.number(-footnote.deduction.amount, column.notation.of_points)
+    if column.unity != "points":
+        return f"{number} {unity_name(words, column.unity)}"
+    return words("points_one" if number == "1" else "points_other", number=number)
 
 
 def outcome_letter(words: Words, table: BoardTable, amount: int) -> str | None:

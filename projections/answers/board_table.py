@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import date, datetime, timedelta
 from itertools import islice, starmap, takewhile
+from string import ascii_lowercase
 from typing import Any, Final, Literal
 
 from msgspec import UNSET, Struct, structs
@@ -21,7 +22,7 @@ from engine.domain.notation import NONE, Notation
 from engine.domain.presentation import in_zone
 from engine.domain.scoring import outcomes_by_amount
 from engine.domain.steps import Steps, collected
-from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import all_of, in_chunks, in_time_slices
 from projections.answers.around import COMPETITIONS_LOOKED_AT_MAX, Around, ShownCompetitions
@@ -39,7 +40,7 @@ from projections.answers.view import Question, View
 from projections.board.board import Board, Competition, Ranking
 from projections.board.classification import Classified, compares_totals, in_force, value_notations
 from projections.board.classified_lines import ClassifiedLines
-from projections.board.competition_sums import CompetitionSums
+from projections.board.competition_sums import CompetitionSums, Deduction
 from projections.board.recent_results import CompetitionSum, Forms, looked_at
 from projections.board.selection import Selection
 from projections.board.standing import Standing
@@ -63,6 +64,8 @@ MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
 """Events of a log up to which the current table is compared with the table before a date. The comparison is made after
 each event, and many events may have been recorded since that date. In a longer log, it is compared with the table
 before the first points of the last round were recorded, which is sought among COMPETITIONS_LOOKED_AT_MAX."""
+FOOTNOTES_MAX: Final = 10
+"""Deductions among its lines up to which a table has footnotes. With more, it has none."""
 GAINED_TOGETHER_MAX: Final = 50
 """Competitions of the last round up to which a table shows what they gave together. With more, it shows what the last
 of them gave."""
@@ -119,6 +122,14 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
         return str(self.position) if self.placed else NONE
 
 
+class Footnote(Struct, frozen=True):
+    """A deduction from a total of the number `column`, with the `mark` that stands there."""
+
+    mark: str
+    column: int
+    deduction: Deduction
+
+
 class TookPlace(Struct, frozen=True):
     """A competition, and when it took place: its date or, without one, when its first points were recorded."""
 
@@ -141,7 +152,8 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     competitors can be searched; `tags`: those to choose from, if requested. `on`: the table has only what had taken
     place by then; None: everything. `last`: the last competition that gave points, on the clock that the table shows;
     None: there is none, or nothing says when it took place. `form_notation`: that of recent results, and of what a
-    competition gave; `outcomes`: those that such amounts stand for. `names`: those of all competitors."""
+    competition gave; `outcomes`: those that such amounts stand for. `footnotes`: in the order of the
+    lines. `names`: those of all competitors."""
 
     ranking_id: RankingId
     unity_id: UnityId | None
@@ -168,6 +180,7 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     form_notation: Notation
     outcomes: Mapping[int, ResultOutcome]
     lines: list[TableLine]
+    footnotes: list[Footnote]
     names: NamesById
 
 
@@ -292,6 +305,7 @@ class _Table:
             form_notation=unity.notation.of_points if unity.counts is Counts.SUM else unity.notation,
             outcomes=outcomes_by_amount(ranking.scorings, self._unity_id),
             lines=await all_of(lines),
+            footnotes=self._footnotes(ranking, columns, competitor_ids),
             names=NamesById(self._board),
         )
 
@@ -477,6 +491,25 @@ class _Table:
             return sum(given) if given else None
 
         return dict(zip(competitor_ids, await all_of(map(gained, competitor_ids)), strict=True))
+
+    def _footnotes(
+        self, ranking: Ranking, columns: Items[TableColumn], competitor_ids: Items[CompetitorId]
+    ) -> list[Footnote]:
+        """The deductions from totals that are shown. None where recent results are not looked up."""
+        sums = self._at.sums(self._ranking_id)
+        if not self._asked.form or sums is None or not sums.deductions:
+            return []
+        numbers = {column.unity: number for number, column in reversed([*enumerate(columns)]) if not column.defended}
+        places = {one: place for place, one in enumerate(competitor_ids)}
+        found = [
+            (numbers[unity.name], one)
+            for one in sorted(sums.deductions, key=lambda one: places.get(one.competitor_id, 0))
+            if one.competitor_id in places
+            and (unity := ranking.unities[one.unity_id]).name in numbers
+            and unity.sort is Sort.DESC
+        ]
+        marks = zip(ascii_lowercase, found, strict=False)
+        return [Footnote(mark, *one) for mark, one in marks] if len(found) <= FOOTNOTES_MAX else []
 
     # ── Movement ────────────────────────────────────────────────────────────────────────────────────────
 

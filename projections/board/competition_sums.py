@@ -26,7 +26,7 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, MadeUnity, Points, Recorded, origin
+from engine.domain.events import Delta, MadeUnity, Points, PointsAdded, Recorded, origin
 from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
@@ -42,6 +42,8 @@ _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
 _REACHED_BYTES: Final = 130
 _GIVEN_BYTES: Final = 200
+DEDUCTIONS_KEPT_MAX: Final = 50
+"""Deductions up to which they are known. With more, points are taken as a rule, and none is."""
 
 
 class WhatCounts(Struct, frozen=True):
@@ -60,6 +62,15 @@ class FirstPoints(Struct, frozen=True, gc=False):
     recorded_at: datetime
 
 
+class Deduction(Struct, frozen=True, kw_only=True, gc=False):
+    """Points that were taken from a competitor for a `reason`, and not for a competition. `amount`: negative."""
+
+    competitor_id: CompetitorId
+    unity_id: UnityId
+    amount: int
+    reason: str
+
+
 class CompetitionSums:
     """In each unity, a competitor has a sum, even if it is 0, for each competition that a delta of theirs named.
     `first`: the unities for which it tracks when totals were reached."""
@@ -73,11 +84,13 @@ class CompetitionSums:
         self._results: dict[tuple[UnityId, CompetitorId], list[tuple[Sequence, int, int]]] = {}
         self._given: dict[CompetitionId, FirstPoints] = {}
         self._is_in_order = True
+        self._deductions: list[Deduction] = []
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CompetitionSums):
             return NotImplemented
-        return (self._pairs, self._reached, self._given) == (other._pairs, other._reached, other._given)
+        ours, theirs = (self._pairs, self._reached, self._given), (other._pairs, other._reached, other._given)
+        return ours == theirs and self.deductions == other.deductions
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -94,6 +107,11 @@ class CompetitionSums:
             self._given = dict(sorted(self._given.items(), key=lambda item: item[1].sequence))
             self._is_in_order = True
         return self._given
+
+    @property
+    def deductions(self) -> Items[Deduction]:
+        """Those that count, in the order of the log; none if they are too many."""
+        return self._deductions if len(self._deductions) <= DEDUCTIONS_KEPT_MAX else ()
 
     def of(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums in one unity at the call; empty if there are none."""
@@ -158,7 +176,7 @@ class CompetitionSums:
         if points.gives and competition_id is not None and competition_id not in self._given:
             self._given[competition_id] = FirstPoints(sequence, recorded_at)
         lines = [*[(False, delta) for delta in points.deltas], *[(True, result) for result in points.results]]
-        self._count(sequence, competition_id, lines)
+        self._count(sequence, points, lines)
 
     def take(self, recorded: Recorded, counts: WhatCounts) -> None:
         """Takes the next event of the log: adds its lines that count, and notes the ranking's unities."""
@@ -186,14 +204,14 @@ class CompetitionSums:
             for line in counts.rule.of(recorded)
             if over_by is None or line.expires_at is None or line.expires_at > over_by
         ]
-        self._count(place, competition_id, lines)
+        self._count(place, event, lines)
 
-    def _count(
-        self, sequence: Sequence, competition_id: CompetitionId | None, lines: Items[tuple[bool, Delta]]
-    ) -> None:
+    def _count(self, sequence: Sequence, points: Points, lines: Items[tuple[bool, Delta]]) -> None:
+        competition_id = points.competition_id
         if self._reached:
             self._note_reached(sequence, lines)
         if competition_id is None:
+            self._note_deductions(points, lines)
             return
         for is_result, line in lines:
             amount = line.amount
@@ -208,6 +226,15 @@ class CompetitionSums:
                         continue
                     amount = after - (before or 0)
             self._add(line.unity_id, line.competitor_id, competition_id, amount)
+
+    def _note_deductions(self, points: Points, lines: Iterable[tuple[bool, Delta]]) -> None:
+        if not isinstance(points, PointsAdded) or points.reason is None:
+            return
+        self._deductions += [
+            Deduction(competitor_id=one.competitor_id, unity_id=one.unity_id, amount=one.amount, reason=points.reason)
+            for is_result, one in lines
+            if one.amount < 0 and not is_result and len(self._deductions) <= DEDUCTIONS_KEPT_MAX
+        ]
 
     def _note_reached(self, sequence: Sequence, lines: Iterable[tuple[bool, Delta]]) -> None:
         changes: dict[tuple[UnityId, CompetitorId], int] = {}

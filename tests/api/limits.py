@@ -68,7 +68,7 @@ from projections.answers import explanation as answered_explanation
 from projections.answers import scoring as answered_scoring
 from projections.answers import tables as answered_tables
 from projections.board import board as board_of_fold
-from projections.board import classified_lines, games
+from projections.board import classified_lines, competition_sums, games
 from projections.live import pool
 from projections.past import folds, mentions, past, searches, series
 from projections.past import leaders as past_leaders
@@ -446,9 +446,14 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "movement since before the last round was recorded",
             ),
             (
-                "competitions of the same time, for what they gave together",
+                "competitions of the same round or day, for what they gave together",
                 f"{board_table.GAINED_TOGETHER_MAX}",
                 "that of the last one",
+            ),
+            (
+                "points taken by hand, in a ranking, and on a page",
+                f"{competition_sums.DEDUCTIONS_KEPT_MAX}, {board_table.FOOTNOTES_MAX}",
+                "no footnotes",
             ),
             ("sums of competitions, for a page's recent results", f"{board_table.FORM_SUMS_SHOWN_MAX:,}", "not shown"),
             (

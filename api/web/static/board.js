@@ -68,7 +68,7 @@ function take(answer) {
   if (answer.since === null) for (const line of answer.lines) line.moved = undefined;
   const before = table;
   table = answer;
-  rows.show(answer.lines, answer.offset, answer.columns);
+  rows.show(answer.lines, answer.offset, answer.columns, answer.footnotes);
   if (isNow() && before && before.sequence !== answer.sequence) tellMoves(before.lines, answer.lines);
   showCompetitions(answer.competitions);
   tellPages(answer.offset, answer.lines.length, answer.count);

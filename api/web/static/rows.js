@@ -2,7 +2,7 @@
 
 import { html, nothing, render } from "./lit-html/lit-html.js";
 import { repeat } from "./lit-html/directives/repeat.js";
-import { NO_COLOR, numberText, readNumber, word } from "./words.js";
+import { NO_COLOR, numberText, readNumber, word, wordParts } from "./words.js";
 
 const NONE = "–"; // for a missing total, and the place of who has none
 const NAME_LONG = 36; // characters, as in the service
@@ -21,6 +21,7 @@ export class Rows {
   #target;
   #here;
   #lines = [];
+  #notes = [];
   #offset = 0;
 
   /** `address`: returns the address of a competitor's explanation; `target`: where it opens; `here`: the competitor
@@ -42,15 +43,17 @@ export class Rows {
     return (this.#beside.moved || !compared) && (this.#beside.form || !lines.some(({ form }) => form.length));
   }
 
-  /** Shows these lines, after `offset` others, with values in these `columns`. */
-  show(lines, offset, columns) {
+  /** Shows these lines, after `offset` others, with values in these `columns`, and footnotes. */
+  show(lines, offset, columns, notes = []) {
     const still = STILL.matches || document.hidden;
     const before = still ? new Map() : this.#tops();
     const values = new Map(this.#lines.map((line) => [line.competitor_id, line.values[0]]));
     this.#lines = lines;
     this.#offset = offset;
+    this.#notes = notes;
     this.#name(columns);
     if (!this.#shown) this.#body.replaceChildren(); // what came with the page
+    this.#note();
     this.#shown = true;
     this.#draw();
     if (still) return;
@@ -117,6 +120,25 @@ export class Rows {
     }
   }
 
+  /** Writes the footnotes below the table. */
+  #note() {
+    const table = this.#body.parentElement;
+    table.parentElement.querySelector(".notes")?.remove();
+    if (!this.#notes.length) return;
+    const list = Object.assign(document.createElement("ol"), { className: "notes", type: "a" });
+    const names = new Map(this.#lines.map(({ competitor_id, name }) => [competitor_id, name]));
+    render(this.#notes.map(({ competitor_id, amount, reason }) => html`<li>${wordParts("deducted", {
+      name: html`<bdi>${names.get(competitor_id)}</bdi>`, amount, reason: html`<bdi>${reason}</bdi>` })}</li>`), list);
+    table.after(list);
+  }
+
+  /** The marks of the footnotes to a value. */
+  #marks(line, number) {
+    const its = this.#notes.filter((one) => one.competitor_id === line.competitor_id && one.column === number);
+    if (!its.length) return nothing;
+    return html`<sup><span class="unseen"> ${word("note")} </span>${its.map(({ mark }) => mark).join(" ")}</sup>`;
+  }
+
   /** A value, or a dash for a missing total; nothing for what the order did not need. */
   #text(line, number) {
     const [value, { decides, notation }] = [line.values[number], this.#columns[number]];
@@ -134,7 +156,7 @@ export class Rows {
         class=${line.name.length > NAME_LONG ? "long" : nothing}><bdi>${line.name}</bdi></a></span></th>
       ${this.#beside.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${readNumber(sum)}</li>`)}</ol></td>` : nothing}
       ${this.#order.map((number) => html`<td class=${this.#valueClass(number)} data-value=${
-        line.values[number] ?? ""}>${this.#text(line, number)}${
+        line.values[number] ?? ""}>${this.#text(line, number)}${this.#marks(line, number)}${
         number === 0 && line.gained ? html`<span class="gained"> ${readNumber(line.gained)}</span>` : nothing}</td>`)}
     </tr>`;
   }

@@ -256,6 +256,48 @@ async def test_new_is_only_who_joined_after_the_round_before(championship: Champ
         assert (lines["Wales"]["moved"], lines["Late"]["moved"]) == (-201, None)
 
 
+async def test_points_taken_by_hand_for_a_reason_are_a_footnote_until_undone(
+    championship: Championship, bounds: Bounds
+) -> None:
+    """Not those of a competition, nor without a reason, nor given."""
+    points, difference = championship.unity_ids
+    ranking_id, (match, *_) = championship.ranking_id, championship.live.board.competitions
+    reason, wales, france = "<b>ineligible</b>", championship.teams["Wales"], championship.teams["France"]
+
+    async def take(*deltas: tuple[int, UnityId, int], **more: Any) -> Any:
+        added = AddPoints(ranking_id=ranking_id, deltas=tuple(Delta(*one) for one in deltas), **more)  # type: ignore[arg-type]
+        return await submit(championship, added)
+
+    undone = await take((wales, points, -1), (france, difference, -3), reason=reason)
+    await take((wales, points, -2), (france, points, 2), reason="late")
+    await take((wales, points, -2))
+    await take((wales, points, -1), reason="score", competition_id=match)
+    page = await page_of(championship)
+    notes = [
+        unescape(re.sub("<[^>]*>", "", one)) for one in re.findall("<li>(.*?)</li>", page[page.index("notes") :])[:3]
+    ]
+    assert notes == [
+        f"France: 3 points difference deducted: {reason}",
+        f"Wales: 1 point deducted: {reason}",
+        "Wales: 2 points deducted: late",
+    ]
+    lines = {" ".join(line[2]): line[4:] for line in lines_of(page)}
+    assert (lines["France"][0][:3], lines["Wales"][1][:4]) == (
+        ["3", "note", "a"],
+        ["\N{MINUS SIGN}2", "note", "b", "c"],
+    )
+    said = {"de": "Wales: 2 Punkte abgezogen: late", "fr": "Wales : 2 points de pénalité", "es": "2 puntos de sanción"}
+    for language, text in said.items():
+        assert text in re.sub("<[^>]*>", "", await page_of(championship, f"?lang={language}"))
+    await submit(championship, ReversePoints(ranking_id=ranking_id, sequence=undone.last_sequence))
+    for below in "", f"?at={championship.live.head.sequence}":
+        assert re.findall(">(. points) deducted", re.sub("</?bdi>", "", await page_of(championship, below))) == []
+        told = (await championship.get("/table.json" + below)).json["footnotes"]
+        assert told == [{"mark": "a", "column": 0, "competitor_id": str(wales), "amount": "2 points", "reason": "late"}]
+    bounds(FOOTNOTES_MAX=0)
+    assert "footnotes" not in (await championship.get("/table.json?limit=9")).json
+
+
 async def test_form_has_the_last_competitions_the_newest_last(championship: Championship) -> None:
     form = {" ".join(line[2]): line[3] for line in lines_of(await page_of(championship))}
     assert form["Ireland"] == ["5", "5", "5", "1", "4"]

@@ -143,6 +143,9 @@ async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: C
     await desk.submit(
         live, AddCompetition(competition_id=duel, group_id=7, participants=who[:2], round=7), actor=OPERATOR
     )
+    taken = Delta(teams["Wales"], championship.unity_ids[0], -1)
+    fine = AddPoints(ranking_id=championship.ranking_id, deltas=(taken,), reason="late <again>")
+    await desk.submit(live, fine, actor=OPERATOR)
     one = await visit()
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
@@ -150,6 +153,7 @@ async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: C
     for begin, end, part in (
         ('<p id="latest"', "</p>", "#latest"),
         ("<thead", "</table>", "table"),
+        ('<ol class="notes"', "</ol>", ".notes"),
         ('<section id="competitions"', "</section>", "#competitions"),
     ):
         text = served[served.index(begin) :]
