@@ -20,6 +20,7 @@ from api.cli.writing import written_to
 from api.imports.bringing import Bringing, BringingPlan, told
 from api.imports.dates import DateOrder
 from api.imports.importer import Imported
+from api.imports.readers.brought import bounded
 from api.imports.readers.recognising import read_file
 from api.imports.writing import WrittenForm, written
 from api.interface.direction import isolated
@@ -57,7 +58,7 @@ async def bring(
     dates
         What comes first in dates such as 01/08/2026; needed only if no date in the file shows it, as 13/02/2026 does.
     yes
-        Do not ask for confirmation.
+        Do not ask for confirmation, nor about lines that look wrong.
     """
     if json and not (yes or dry_run):
         raise Unacceptable("With --json, nothing can be asked: add --yes or --dry-run.")
@@ -120,6 +121,8 @@ def _show(offer: BringingPlan, where_to: str) -> None:
     printing.say(f"{offer.format}; it would make in {where_to}:")
     for sentence in told(offer):
         printing.say(f"  {sentence}")
+    for one in bounded([f"{one.field}: {one.message}" for one in offer.questions], "are asked about"):
+        printing.say(f"  {one}")
 
 
 def _is_wanted() -> bool:

@@ -33,6 +33,7 @@ CompetitorsFile = Annotated[
     Path, Parameter(help="A .csv or .ndjson file; - means standard input, in either format.", allow_leading_hyphen=True)
 ]
 CompetitionsFile = Annotated[Path, Parameter(help="A CSV file; - means standard input.", allow_leading_hyphen=True)]
+Yes = Annotated[bool, Parameter(negative="", help="Import lines that look wrong, too, without asking about them.")]
 LeaveOut = Annotated[bool, Parameter(negative="", help="Leave out the columns that mean nothing here.")]
 _READERS: Final[dict[str, Reader]] = {".csv": read_csv, ".ndjson": read_ndjson}
 
@@ -63,6 +64,7 @@ async def import_competitions(
     *,
     leave_out: LeaveOut = False,
     dates: DateOrder | None = None,
+    yes: Yes = False,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -76,7 +78,7 @@ async def import_competitions(
     def kind_of(names: Names) -> Competitions:
         return read_competitions(read_csv(read_whole(file)), names.ranking(ranking), leave_out=leave_out, dates=dates)
 
-    await _import(slug, kind_of, json=json, where=where)
+    await _import(slug, kind_of, yes=yes, json=json, where=where)
 
 
 async def fixtures(
@@ -90,6 +92,7 @@ async def fixtures(
     place: Annotated[list[str] | None, Parameter(negative="")] = None,
     twice: Annotated[bool, Parameter(negative="")] = False,
     group: Annotated[int | None, Parameter(negative="")] = None,
+    yes: Yes = False,
     dry_run: DryRun = False,
     json: Json = False,
     where: Where = HERE,
@@ -117,7 +120,11 @@ async def fixtures(
         group="" if group is None else str(group),
     )
     if not dry_run:
-        await _import(slug, lambda names: read_fixtures(plan, names, names.ranking(ranking)), json=json, where=where)
+
+        def kind_of(names: Names) -> Competitions:
+            return read_fixtures(plan, names, names.ranking(ranking))
+
+        await _import(slug, kind_of, yes=yes, json=json, where=where)
         return
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         names = Names(view.live.board)
@@ -141,14 +148,18 @@ def _show_fixtures(planned: Fixtures, names: Names, zone: tzinfo, *, json: bool)
             printing.say(f"round {number}: {names.text_of(who)} has no match")
 
 
-async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any]], *, json: bool, where: Where) -> None:
+async def _import(
+    slug: str, kind_of: Callable[[Names], FileKind[Any]], *, yes: bool = False, json: bool, where: Where
+) -> None:
     """Imports the file that `kind_of` reads, and says what became of it."""
     with interruptible("imported anything") as listen:
         async with desk_at(where) as desk, tournament_at(desk, slug) as view:
             stop = listen()
             kind = kind_of(Names(view.live.board))
             with progress("importing") as advance:
-                imported = await import_lines(desk, view.live, kind, actor=OPERATOR, stop=stop, progress=advance)
+                imported = await import_lines(
+                    desk, view.live, kind, actor=OPERATOR, stop=stop, progress=advance, sure=yes
+                )
     if kind.left_out:
         printing.say(f"left out: {', '.join(map(repr, kind.left_out))}")
     if kind.warning:

@@ -376,9 +376,11 @@ _TREE: Final = (
         A line is done if an import into this ranking added a competition of the same group and round at the same time,
         as typed, between the same participants, as often as the file has it, and that import was not undone. If its
         location, score or points differ now, it is refused: undo that import first, or correct that competition and
-        leave the line out. So is a match that looks like another one of the same two within two days. A line with
-        a key is found by its key alone, and updates all but the participants of the competition that has it; empty
-        fields change nothing.
+        leave the line out. A line with a key is found by its key alone, and updates all but the participants of the
+        competition that has it; empty fields change nothing.
+
+        A line that looks like another competition of the same two within two days, or has a result and a later day than
+        today, is imported only with --yes.
 
         The command prints the name of the import, for `tallybook import undo`.
         """,

@@ -12,7 +12,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from datetime import datetime, tzinfo
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from api.desk.desk import Desk
 from api.imports.dates import DateOrder, order_of, year_first
 from api.imports.importer import Imported, Importer, asked, chunks, judged
 from api.imports.kinds import CORRECTION, FileKind, FileLine, Print, changes_of
+from api.imports.matches import MatchKind
 from api.imports.played import FORM_OF_DATES, result_of
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting, bounded
 from api.imports.rows import FileRow
@@ -221,7 +222,7 @@ class MeetingLine(_Line):
         return AddCompetition(competition_id=competition_id, key=self.key, **self.fields())
 
 
-class Meetings(FileKind[MeetingLine]):
+class Meetings(MatchKind[MeetingLine]):
     what = "competition"
     done = "brought"
     steps = 3
@@ -243,7 +244,7 @@ class Meetings(FileKind[MeetingLine]):
         self._alike: Counter[str] = Counter()
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
-        self._zone: tzinfo = zone_of(board.publication.presentation.zone)
+        self.zone = zone_of(board.publication.presentation.zone)
         yield
 
     def line(self, row: Meeting) -> Steps[MeetingLine]:
@@ -251,7 +252,7 @@ class Meetings(FileKind[MeetingLine]):
         yield
         if meeting.date:
             try:
-                date = begin_of_time(year_first(meeting.date, self._order), self._zone)
+                date = begin_of_time(year_first(meeting.date, self._order), self.zone)
             except FieldMisread:
                 faults.append(Fault("date", f"{meeting.date!r} must be {FORM_OF_DATES}"))
         if len(meeting.participants) > PARTICIPANTS_MAX:
@@ -282,13 +283,6 @@ class Meetings(FileKind[MeetingLine]):
         self._alike[key] += 1
         return key if self._alike[key] == 1 else f"{key} ({self._alike[key]})"
 
-    def count(self, board: Board) -> int:
-        return len(board.competitions)
-
-    def look(self, board: Board, lines: Items[MeetingLine], others_max: int) -> Steps[None]:
-        """Keys are looked up in `resolve`."""
-        yield
-
     def resolve(self, line: MeetingLine, board: Board) -> None:
         """Raises Unacceptable if the file contradicts itself."""
         fields, known = line.fields(), board.competitions.by_key(name_key(line.key))
@@ -308,7 +302,8 @@ class Meetings(FileKind[MeetingLine]):
 
 class BringingPlan(Struct, frozen=True, kw_only=True):
     """What bringing a file would make. `rankings`: the kinds of new ones, by name; `known_rankings`: those that are
-    there. `notes`: what is left out, and what else to know, a sentence each."""
+    there. `questions`: what is asked about lines, before they are brought. `notes`: what is left out, and what else to
+    know, a sentence each."""
 
     format: str
     name: str
@@ -320,11 +315,12 @@ class BringingPlan(Struct, frozen=True, kw_only=True):
     competitions: int
     new_competitions: int
     corrected_competitions: int
+    questions: tuple[Fault, ...]
     notes: tuple[str, ...]
 
 
 def told(plan: BringingPlan) -> Iterator[str]:
-    """What it would make, and what else to know, a sentence each."""
+    """What it would make, and what else to know, a sentence each. Questions are not among them."""
     yield _counted(plan.competitors, "competitor", plan.new_competitors, plan.corrected_competitors)
     for name, kind in plan.rankings.items():
         yield f"ranking {isolated(name)}, like {kind}"
@@ -371,12 +367,12 @@ class Bringing:
         planned, groups = yield from self._planned(board)
         entrants = Entrants(self._brought.entrants, "")
         lines = yield from _asked(entrants, board)
-        after, faults = yield from judged(entrants, board, lines, entrants.count(board))
-        _refuse_if_any(faults)
+        entered = yield from judged(entrants, board, lines, entrants.count(board))
+        _refuse_if_any(entered.faults)
         meetings = self._meetings(lines, groups, "")
-        played = yield from _asked(meetings, after)
-        _, faults = yield from judged(meetings, after, played, meetings.count(after))
-        _refuse_if_any(faults)
+        played = yield from _asked(meetings, entered.board)
+        met = yield from judged(meetings, entered.board, played, meetings.count(board))
+        _refuse_if_any(met.faults)
         unread = yield from _unread(board, planned, _by_reference(lines), played)
         return BringingPlan(
             format=file_format,
@@ -389,6 +385,7 @@ class Bringing:
             competitions=len(played),
             new_competitions=sum(_ADD in line.left for line in played),
             corrected_competitions=sum(bool(line.left) and _ADD not in line.left for line in played),
+            questions=tuple(met.questions),
             notes=(*self._brought.notes, *unread, *_notes(board, planned), *_renamed(board, lines)),
         )
 

@@ -4,8 +4,8 @@ A line is two requests: the competition, and its points. The key of a competitio
 its group, its round, its participants, and the number of earlier lines with the same ones. The key of its points also
 includes the ranking. The score and the points are not in the keys but in the fingerprints of the requests. So a line
 whose score or points have changed since does not become another competition, which would count double. It is refused,
-and the message says what to do instead. So is a match whose date was corrected: a line that looks like a match that no
-line of the file has made.
+and the message says what to do instead. A line that looks like a match that no line of the file has made is asked
+about: perhaps only its date was corrected.
 
 A line with a key of its own is found by that alone, and corrects the competition that has the key: what differs and is
 not empty, without its participants. Corrections are no part of the import that can be undone.
@@ -15,7 +15,7 @@ request of its own.
 """
 
 from collections.abc import Sequence as Items
-from datetime import timedelta, tzinfo
+from datetime import tzinfo
 from typing import Any, Final
 
 import msgspec
@@ -23,9 +23,11 @@ import msgspec
 from api.desk.fingerprints import fingerprint
 from api.imports.dates import DateOrder, order_of, year_first
 from api.imports.fixtures import FixturePlan
-from api.imports.kinds import CORRECTION, FileKind, FileLine, Print, changes_of
+from api.imports.kinds import CORRECTION, FileLine, Print, changes_of
+from api.imports.matches import MatchKind
 from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow
 from api.imports.rows import FileRows, parted, read_csv, taken
+from api.interface.doubts import is_near
 from api.interface.names import Names
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
@@ -33,16 +35,10 @@ from engine.domain.events import Event, Points, Recorded
 from engine.domain.faults import unacceptable
 from engine.domain.names import name_key
 from engine.domain.steps import Steps
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, RankingId
 from projections.board.board import Board, Competition
 
 IMPORT_COMPETITIONS_MAX: Final = 100_000
-_DAYS_APART: Final = timedelta(days=3)
-_NEAR: Final = (
-    "competition {} of the same two took place on {}, and no line of this file matches it. If it is this match, "
-    "correct its date and leave this line out, or give both a key; if it is another, give this line its own group, "
-    "round or key"
-)
 _OTHERS: Final = (
     "competition {} has the key {!r} and other participants, or in another order; correct them first, or give this "
     "line another key"
@@ -166,12 +162,6 @@ def _changes(one: Competition, played: Played, zone: tzinfo) -> dict[str, Any]:
     return changes
 
 
-def _is_near(one: Played | Competition, other: Played) -> bool:
-    """Whether two matches of the same two may be one: they are at most two days apart, in the same group and round."""
-    same = (one.group_id, one.round, one.round_name) == (other.group_id, other.round, other.round_name)
-    return same and abs(one.started_at - other.started_at) < _DAYS_APART
-
-
 def _print(what: str, same: dict[str, str], rest: dict[str, str]) -> Print:
     return Print(fingerprint("IMPORT", what, same), fingerprint("IMPORT", what, same | rest))
 
@@ -206,7 +196,7 @@ def read_fixtures(plan: FixturePlan, names: Names, ranking_id: RankingId) -> "Co
     return read_competitions(read_csv(text.encode()), ranking_id)
 
 
-class Competitions(FileKind[CompetitionLine]):
+class Competitions(MatchKind[CompetitionLine]):
     what = "competition"
     done = "imported"
     steps = 3
@@ -223,11 +213,10 @@ class Competitions(FileKind[CompetitionLine]):
         self._leave_out = leave_out
         self._ranking_id = ranking_id
         self._columns = columns
-        self._matches: dict[frozenset[CompetitorId], list[Played]] = {}
-        self._others: dict[frozenset[CompetitorId], list[tuple[CompetitionId, Competition]]] = {}
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
         self.reader = PlayedReader(board, self._ranking_id, self._columns, leave_out=self._leave_out)
+        self.zone = self.reader.zone
         self.left_out = [*self.reader.left_out]
         if not self.reader.gives_points:
             self.warning = "Scores give no points here: the ranking has no scoring, and no column names a unity of it."
@@ -236,31 +225,12 @@ class Competitions(FileKind[CompetitionLine]):
     def line(self, row: PlayedRow) -> Steps[CompetitionLine]:
         return CompetitionLine(row.number, (yield from self.reader.played(row)), self._ranking_id)
 
-    def count(self, board: Board) -> int:
-        return len(board.competitions)
-
-    def look(self, board: Board, lines: Items[CompetitionLine], others_max: int) -> Steps[None]:
-        """Gathers the matches of the file, and those of the same two that no line of it has made."""
-        own = {line.id for line in lines}
-        for line in lines:
-            if len(pair := frozenset(line.played.participants)) == 2:
-                self._matches.setdefault(pair, []).append(line.played)
-        is_new = any(_COMPETITION in line.left for line in lines)
-        for competition_id, one in board.competitions.run(1, others_max if is_new else 0):
-            pair = frozenset(one.participants)
-            if pair in self._matches and competition_id not in own and one.voided_at is None:
-                self._others.setdefault(pair, []).append((competition_id, one))
-            yield
-
     def resolve(self, line: CompetitionLine, board: Board) -> None:
-        """Finds the competition of a line with a key. Refuses a match that was probably added with another date, and
-        the score of a fixture that has a result by now."""
+        """Finds the competition of a line with a key. Refuses the score of a fixture that has a result by now."""
         if line.is_repeated:
             raise unacceptable([Fault("key", "an earlier line has this key")])
         if line.played.key is not None and (found := self._found(line, board)) is not None:
-            line.find(found, board.competitions[found], self.reader.zone)
-        elif _COMPETITION in line.left:
-            self._refuse_near(line.played)
+            line.find(found, board.competitions[found], self.zone)
         elif _RESULT in line.left and board.competitions[CompetitionId(line.id)].result is not None:
             why = f"competition {line.id} got a result by hand; leave this line out, or take that result back first"
             raise Unacceptable("This line cannot be imported.", [Fault("score", why)])
@@ -268,24 +238,14 @@ class Competitions(FileKind[CompetitionLine]):
     def _found(self, line: CompetitionLine, board: Board) -> CompetitionId | None:
         """The competition of a line with a key: the one that has it; or the one that the line has made; or one of the
         same time without a key, unless the line gives points, which that one may have already."""
-        played, zone = line.played, self.reader.zone
+        played, zone = line.played, self.zone
         found = board.competitions.by_key(str(played.key))
         if found is not None or _COMPETITION not in line.left:
             return found or CompetitionId(line.id)
-        near = self._others.get(frozenset(played.participants), ()) if not played.deltas else ()
-        same = [of for of, one in near if one.key is None and _is_near(one, played) and _same_participants(one, played)]
+        near = self.others.get(frozenset(played.participants), ()) if not played.deltas else ()
+        same = [of for of, one in near if one.key is None and is_near(one, played) and _same_participants(one, played)]
         same = [of for of in same if "started_at" not in _changes(board.competitions[of], played, zone)]
         return same[0] if len(same) == 1 else None
-
-    def _refuse_near(self, played: Played) -> None:
-        """Refuses a match, the only one of the file on its days, if others have added one of the same two there."""
-        pair = frozenset(played.participants)
-        if len([one for one in self._matches.get(pair, ()) if _is_near(one, played)]) > 1:
-            return
-        for competition_id, one in self._others.get(pair, ()):
-            if _is_near(one, played) and (one.key is None or played.key is None):
-                took_place = f"{one.started_at.astimezone(self.reader.zone):%Y-%m-%d %H:%M}".removesuffix(" 00:00")
-                raise unacceptable([Fault("date", _NEAR.format(competition_id, took_place))])
 
     def changed(self, recorded: Recorded) -> str | None:
         event = recorded.event

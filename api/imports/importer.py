@@ -23,6 +23,7 @@ from base64 import b32encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final, Generic, TypeVar
 
@@ -32,6 +33,7 @@ from msgspec.structs import replace
 from api.desk.case import Receipt
 from api.desk.desk import Desk
 from api.imports.kinds import CORRECTION, FileKind, FileLine
+from api.interface.sports import sport_of
 from engine.domain.commands import UnvoidCompetition
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Recorded
@@ -93,10 +95,14 @@ async def import_lines(
     actor: ActorId,
     stop: asyncio.Event,
     progress: Callable[[int, int], None],
+    sure: bool = False,
 ) -> Imported:
-    """Adds what the lines say, except what an import added before. Raises as both methods of `Importer`."""
+    """Adds what the lines say, except what an import added before. Raises as both methods of `Importer`, and
+    Unacceptable if there are questions, unless it is `sure`."""
     importer = Importer(desk, live, kind, stop)
     await importer.judge()
+    if importer.questions and not sure:
+        raise Unacceptable("Nothing was imported. If these lines are right, add --yes.", importer.questions)
     return await importer.submit(actor, progress)
 
 
@@ -120,12 +126,23 @@ def asked(kind: FileKind[_Line], board: Board, secret: bytes) -> Steps[tuple[lis
     return lines, faults
 
 
-def judged(kind: FileKind[_Line], now: Board, lines: Items[_Line], others_max: int) -> Steps[tuple[Board, list[Fault]]]:
-    """The board as it would be after all lines, and what is wrong with these. Each line that is not done is judged as
-    if those before it were. A line that needs a refused one has no fault of its own."""
-    board = replace(now, competitors=now.competitors.copy(), competitions=now.competitions.copy())
+class Judgement(Struct, frozen=True):
+    """The board as it would be after all lines, what is wrong with these, and what is asked about them before they are
+    recorded."""
+
+    board: Board
+    faults: list[Fault]
+    questions: list[Fault]
+
+
+def judged(kind: FileKind[_Line], before: Board, lines: Items[_Line], others_max: int) -> Steps[Judgement]:
+    """Each line that is not done is judged as if those before it were. A line that needs a refused one has no fault of
+    its own."""
+    board = replace(before, competitors=before.competitors.copy(), competitions=before.competitions.copy())
     yield from kind.look(board, lines, others_max)
+    now, sport = datetime.now(UTC), sport_of(before.rankings.values())
     faults: list[Fault] = []
+    questions: list[Fault] = []
     refused: set[FileLine] = set()
     revisions = Revisions()
     for line in lines:
@@ -143,23 +160,31 @@ def judged(kind: FileKind[_Line], now: Board, lines: Items[_Line], others_max: i
         except Unacceptable as refusal:
             faults += _of_line(kind, line.number, refusal)
             refused.add(line)
+        else:
+            for one in kind.doubts(line, before, now):
+                questions += [_at(kind, line.number, Fault(one.field, sport(one.message)))]
         yield
-    return board, faults
+    return Judgement(board, faults, questions)
 
 
 def _of_line(kind: FileKind[_Line], number: int, refusal: Refusal) -> list[Fault]:
-    columns = kind.columns
-    found = [Fault(f"line {number}, {columns.get(one.field, one.field)}", one.message) for one in refusal.faults]
+    found = [_at(kind, number, one) for one in refusal.faults]
     return found or [Fault(f"line {number}", refusal.message)]
+
+
+def _at(kind: FileKind[_Line], number: int, of: Fault) -> Fault:
+    """With the line and its column."""
+    return Fault(f"line {number}, {kind.columns.get(of.field, of.field)}", of.message)
 
 
 class Importer(Generic[_Line]):
     """An import of a file: `judge` it, then `submit` it. Once `stop` is set, it raises Interrupted as soon as the
-    requests under way are settled."""
+    requests under way are settled. `questions`: what is to be asked before it is submitted, by line."""
 
     def __init__(self, desk: Desk, live: LiveTournament, kind: FileKind[_Line], stop: asyncio.Event) -> None:
         self.kind: Final = kind
         self.lines: list[_Line] = []
+        self.questions: Items[Fault] = ()
         self._desk, self._live, self._stop = desk, live, stop
         self._done = self._made = self._corrected = 0  # lines: in all, and by this import
         self._recorded = 0  # requests by this import
@@ -313,9 +338,10 @@ class Importer(Generic[_Line]):
     def _judge(self, others_max: int) -> Steps[None]:
         """Lines that are done are not judged again: what they made may have changed since. Raises Unacceptable with the
         faults of all."""
-        _, faults = yield from judged(self.kind, self._live.board, self.lines, others_max)
+        judgement = yield from judged(self.kind, self._live.board, self.lines, others_max)
         self._done = sum(line.is_done for line in self.lines)  # some have turned out to correct something
-        self._refuse_if_any(faults)
+        self._refuse_if_any(judgement.faults)
+        self.questions = judgement.questions
 
     # ── Submitted ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,13 +1,15 @@
 """What an importer must know of a kind of file: how its lines are known again, and which commands they become."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from collections.abc import Sequence as Items
+from datetime import datetime
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from msgspec import Struct
 
 from engine.domain.commands import Command
+from engine.domain.errors import Fault
 from engine.domain.events import Event, Recorded
 from engine.domain.steps import Steps
 from projections.board.board import Board
@@ -134,3 +136,8 @@ class FileKind(ABC, Generic[_Line]):
     def resolve(self, line: _Line, board: Board) -> None:
         """Finds what else the line names, unless it is done. Called for each line, in their order. Raises
         Unacceptable."""
+
+    def doubts(self, line: _Line, board: Board, now: datetime) -> Iterable[Fault]:
+        """What is asked about the line before it is recorded, by fields of commands, with places for the words of the
+        sport."""
+        return ()

@@ -16,10 +16,11 @@ from api.http.reply import Reply
 from api.http.router import IncomingRequest, PathIds
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
+from api.interface.doubts import doubts
 from api.interface.fields import IDS, Fields, FormReader, read_query
 from api.interface.kinds import KindName, create_ranking, kinds
 from api.interface.names import Names
-from api.web.console import lists_pages, sheet
+from api.web.console import lists_pages
 from api.web.console.answering import (
     DONE_FIELD,
     OFFSET_FIELD,
@@ -271,7 +272,8 @@ def _question(change: Change, read: Form, context: RecallContext, ids: PathIds) 
     if said.result in (UNSET, match.result):
         return None
     begins = match.date if said.started_at is UNSET else said.started_at
-    return sheet.doubt(match.participants, begins, said, datetime.now(_zone_of(context)))
+    found = doubts(match.participants, begins, said.result, said.winner_id, datetime.now(_zone_of(context)))
+    return " ".join(one.message for one in found) or None
 
 
 def with_winner(participants: tuple[CompetitorId, ...], form: Form) -> Form:

@@ -37,6 +37,7 @@ from api.web.console.import_page import (
     competitors_look,
     competitors_offer,
     import_page,
+    is_sure,
     leaves_out,
     look_page,
 )
@@ -101,7 +102,7 @@ class ImportHandlers(ABC, Generic[_Line]):
                     raise Unreadable("There are no lines after the first.")
                 importer = Importer(self._console.desk, view.live, kind, asyncio.Event())
                 await importer.judge()
-                if form.get(STEP) != "import":
+                if form.get(STEP) != "import" or not is_sure(form, importer.questions):
                     venue, filling = await venue_of(view, incoming), Filling(key=key or new_key(), given=form)
                     offer, new = self._offer(view, venue, incoming, filling), importer.waiting
                     return look_page(
@@ -115,6 +116,7 @@ class ImportHandlers(ABC, Generic[_Line]):
                         already=len(importer.lines) - len(new),
                         done=kind.done,
                         left_out=kind.left_out,
+                        questions=importer.questions,
                     )
                 self._console.desk.refuse_late(view.live.tournament_id)
                 is_first = not first_steps(view, viewer)[self.step].is_done

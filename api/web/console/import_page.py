@@ -1,18 +1,21 @@
 """The pages for importing from CSV: the text, its effects, and the form that imports it; and what they say of
 competitors. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
 from msgspec import Struct
 
+from api.desk.fingerprints import fingerprint
 from api.imports.competitors import CompetitorLine
+from api.imports.readers.brought import bounded
 from api.interface.fields import BOOLEAN, Field
 from api.web.console.frame import Venue, Viewer, console_page, data_table
 from api.web.console.inputs import Filling, complaint, form, inputs
-from api.web.html import Child, Html, element, joined
+from api.web.html import Child, Html, element
 from api.web.page import number_text
+from engine.domain.errors import Fault
 from engine.domain.terms import ITEMS_MAX
 from projections.answers.names import NamesById
 
@@ -23,6 +26,8 @@ STEP: Final = "step"
 BACK: Final = "back"
 """What it is set to where the text is to be changed."""
 LEAVE_OUT: Final = Field("leave_out", BOOLEAN, "whether columns that mean nothing here are left out")
+SURE: Final = "sure"
+"""The tick that accepts what was asked: its value names the questions, so it accepts no others."""
 ROWS_SHOWN: Final = 200
 """Lines whose effects are shown."""
 
@@ -97,9 +102,10 @@ def look_page(
     already: int,
     done: str,
     left_out: Items[str],
+    questions: Items[Fault],
 ) -> bytes:
     """The effects of the text, and the button that imports it: `new` lines, apart from those that were `done` already.
-    `left_out`: columns."""
+    `left_out`: columns. `questions`: about lines."""
     rest = new - len(look.rows)
     carried = [hidden(name, filling.given.get(name, "")) for name in (CSV, *offer.fields)]
     button = f"{look.button} {number_text(new)}"
@@ -112,10 +118,29 @@ def look_page(
         *[element("p", text, class_="warning") for text in (look.warning, warning) if text],
         data_table(look.caption, look.heads, look.rows) if look.rows else None,
         element("p", f"{number_text(rest)} more are not shown here.") if rest else None,
-        form(filling, offer.address, "Back to the text", joined([*carried, hidden(STEP, BACK)]), is_chief=False),
-        form(filling, offer.address, button, joined([*carried, hidden(STEP, "import")])) if new else None,
+        form(filling, offer.address, "Back to the text", *carried, hidden(STEP, BACK), is_chief=False),
+        form(filling, offer.address, button, *carried, hidden(STEP, "import"), *asked_part(questions)) if new else None,
         venue=venue,
     )
+
+
+def asked_part(questions: Items[Fault]) -> Iterator[Html]:
+    """What is asked, and the tick without which nothing is sent."""
+    if questions:
+        said = [f"{one.field[0].upper()}{one.field[1:]}: {one.message}" for one in questions]
+        box = element("input", type="checkbox", name=SURE, value=_named(questions), required=True)
+        yield element("ul", *[element("li", one) for one in bounded(said, "are asked about")], class_="warning")
+        yield element("label", box, " Yes, all of this is right", class_="sure")
+
+
+def is_sure(given: Mapping[str, str], questions: Items[Fault]) -> bool:
+    """Whether the form accepts these questions; with none, every form does."""
+    return not questions or given.get(SURE) == _named(questions)
+
+
+def _named(questions: Items[Fault]) -> str:
+    said = "\n".join(f"{one.field}: {one.message}" for one in questions)
+    return fingerprint("IMPORT", "sure", {"questions": said}).hex()
 
 
 def hidden(name: str, value: str) -> Html:

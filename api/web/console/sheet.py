@@ -16,11 +16,10 @@ from engine.domain.awards import Scoring
 from engine.domain.commands import RecordResult
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.faults import unacceptable
-from engine.domain.presentation import in_zone
 from engine.domain.rescoring import CorrectedCompetition
 from engine.domain.scoring import ABANDONED, NotRead, Undecided, choose, scores_duels, wanted, winner_by_score
 from engine.domain.state import CompetitionState, RankingState
-from engine.domain.terms import CompetitionId, CompetitorId
+from engine.domain.terms import CompetitionId
 
 PLAYED: Final = ""
 WALKOVERS: Final = ("wo-1", "wo-2")
@@ -111,21 +110,6 @@ def recorded(
     supposed = CorrectedCompetition(competition.group_id, participants, result, winner, competition.scale)
     _refuse_unread(supposed, scorings)
     return said
-
-
-def doubt(
-    participants: tuple[CompetitorId, ...], begins: datetime | None, said: RecordResult, now: datetime
-) -> str | None:
-    """What a result of a match that begins then should be asked about before it is recorded; None: nothing. `now`: in
-    the tournament's zone, by whose days a match is still to come."""
-    if said.result is None:
-        return None
-    winner = winner_by_score(participants, said.result)
-    if said.winner_id is not None and winner not in (None, said.winner_id):
-        return "The winner has the lower score. Is that right?"
-    if begins is not None and in_zone(begins, now.tzinfo or UTC).date() > now.date():
-        return "This {match} is still to come. Has it been played?"
-    return None
 
 
 def changes(competition: CompetitionState, said: RecordResult) -> bool:

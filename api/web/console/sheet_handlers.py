@@ -22,6 +22,7 @@ from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
+from api.interface.doubts import doubts
 from api.interface.fields import INTEGER, SHORT, Field, read_query
 from api.web.console import sheet
 from api.web.console.answering import Console, address_of, page_reply, see_other, venue_of
@@ -268,7 +269,8 @@ def _take(
 ) -> None:
     """Adds what is said of a match, unless somebody must look at it first."""
     match = judged.rows[competition_id].match
-    asked = None if its.sure else sheet.doubt(match.participants, match.date, said, now)
+    found = () if its.sure else doubts(match.participants, match.date, said.result, said.winner_id, now)
+    asked = " ".join(one.message for one in found) or None
     if not sheet.changes(match, said):
         judged.done.append(match.revised)
     elif its.was.partition(" ")[0] != own_tag(match):

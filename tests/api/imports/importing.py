@@ -32,7 +32,9 @@ class Importing:
             await self.desk.live_pool.make_current(live)
             yield live
 
-    async def __call__(self, content: str | bytes, *, stop_at: int | None = None, **how: Any) -> Imported:
+    async def __call__(
+        self, content: str | bytes, *, stop_at: int | None = None, sure: bool = False, **how: Any
+    ) -> Imported:
         """`how` it is read. With `stop_at`, interrupted when this many lines are done."""
         self.progress.clear()
         stop = asyncio.Event()
@@ -47,7 +49,7 @@ class Importing:
         async with self.live() as live:
             content = content.encode() if isinstance(content, str) else content
             kind = self.read(content, Names(live.board), **how)
-            return await import_lines(self.desk, live, kind, actor=OPERATOR, stop=stop, progress=progress)
+            return await import_lines(self.desk, live, kind, actor=OPERATOR, stop=stop, progress=progress, sure=sure)
 
     async def counts(self, content: str, **how: Any) -> tuple[int, int]:
         """How many lines were done now, and how many before."""

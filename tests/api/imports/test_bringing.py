@@ -393,6 +393,30 @@ async def test_a_winner_that_the_score_contradicts_is_refused_and_without_one_th
     assert winners == ["B", "A", "B", None]
 
 
+async def test_what_looks_wrong_in_a_file_is_asked_about_and_brought_for_the_sure(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    file, slug = tmp_path / "x.csv", await tallybook.done("tournament", "create", "Cup")
+    for name in ("A", "B"):
+        await tallybook.done("competitor", "add", slug, name)
+    await tallybook.done("ranking", "create", slug, "Table", "--like", "football")
+    await tallybook.done("competition", "add", slug, "B", "A", "--started-at", "2024-03-01 15:00", "--group", "1")
+    file.write_text("Date,Home,Away,Score,Winner\n2024-03-02,A,B,2:1,A\n9990-03-02,A,B,0:3 wo,A\n9990-04-02,B,A,,\n")
+    asked = ("bring", str(file), slug)
+    offer = await tallybook.json(*asked, "--dry-run")
+    assert [(one["field"], one["message"].partition(".")[0]) for one in offer["questions"]] == [
+        ("line 2, date", "There is a match of the same two on 2024-03-01 15:00"),
+        ("line 3, winner", "The winner has the lower score"),
+        ("line 3, date", "This match is still to come"),
+    ]
+    shown = await tallybook(*asked, "--dry-run")
+    assert "  line 3, winner: The winner has the lower score. Is that right?" in shown.err.splitlines()
+    ended = await asyncio.to_thread(said, *asked, "--yes", "--database-url", tallybook.dsn)
+    assert ended.code == 0, ended.err
+    assert (await tallybook.json(*asked, "--dry-run"))["questions"] == []
+    assert len(await tallybook.json("competition", "list", slug)) == 4
+
+
 async def test_dates_that_could_have_either_order_are_asked_for_once(tallybook: Tallybook, tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("Date;Home;Away;Score\n01/02/2026;A;B;2:1\n")

@@ -1,5 +1,6 @@
 """Bringing files of other programs through the console."""
 
+import re
 import threading
 from base64 import b64encode
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from api.imports.readers import recognising
 from api.imports.readers.brought import Brought, FileReader
 from tests.api.asking import Log
 from tests.api.imports.readers.damaged import FILES
+from tests.api.scored import League
 from tests.api.visitor import Visitor, form_of
 from tests.api.web.test_console import at, words
 from tests.bounds import Bounds
@@ -56,6 +58,27 @@ async def test_a_text_can_be_pasted_and_what_is_wrong_in_it_is_said(visitor: Vis
         ({"file": "%", "file_name": "x.csv"}, "The file did not arrive whole; choose it again."),
     ):
         assert why in words((await visitor.fill(page, given)).body.decode())
+
+
+@pytest.mark.parametrize("page", ["/bring", "/rankings/{}/import"])
+async def test_what_looks_wrong_is_imported_only_with_a_tick(
+    visitor: Visitor, season: Season, league: League, log: Log, page: str
+) -> None:
+    await league.score()
+    before = await log.length()
+    field = "file" if page == "/bring" else "csv"
+    table = "date,{},score\n9990-03-01,{},2:1\n"
+    text = table.format("home,away", "Ajax,Bari") if page == "/bring" else table.format("participants", "Ajax|Bari")
+    look = await visitor.fill(at(season, page.format(league.ranking_id)), {field: text, "like": "football"})
+    question = "Line 2, date: This competition is still to come. Has it been played?"
+    form, action = form_of(look.body.decode())
+    (sure,) = re.findall(r'<input type="checkbox" name="sure" value="([^"]*)" required>', look.body.decode())
+    for tick in ({}, {"sure": "on"}):
+        asked = await visitor.post(action, form | tick)
+        assert question in words(asked.body.decode())
+        assert await log.length() == before
+    assert (await visitor.post(action, form | {"sure": sure})).status == 303
+    assert await log.length() > before
 
 
 async def test_beyond_the_limits_of_a_page_the_command_is_shown(
