@@ -12,7 +12,7 @@ const ALIKE = 90; // distance of two colours, at most 441, below which dashes di
 const HUES = ["1f77b4", "d1495b", "2a9d4b", "9467bd", "e07a1f", "17a2b8", "8c6d31", "d63fa4"]; // of those without a colour
 const DASHES = [undefined, [8, 4], [2, 3], [10, 3, 2, 3]];
 const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 18000, 36000, 86400, 360000, 3600000]; // seconds
-const CONTRAST_MIN = 1.7; // of a line against the paper; a fainter colour is drawn darker, or lighter
+const CONTRAST_MIN = 3; // of a line against the paper, as WCAG 2 asks; a fainter colour is drawn darker, or lighter
 
 /** Draws the answer of race.json into `place`. `chosen` is called with the event and the time of a clicked moment. */
 export class Race {
@@ -83,8 +83,7 @@ export class Race {
     const rows = this.#told[this.#by];
     const byPlace = this.#by === "positions";
     const paint = paints();
-    const hues = competitors.map(([, , color], number) => (color === NO_COLOR ? HUES[number % HUES.length] : color));
-    const strokes = toldApart(hues.map((color) => legible(color, paint)));
+    const strokes = strokesOf(competitors.map(([, , color]) => color), paint);
     const written = (number) => numberText(number, byPlace ? {} : this.#told.notation);
     const last = competitors.map(([, name], number) => {
       const value = rows[number].at(-1) ?? null;
@@ -223,8 +222,10 @@ function legible(color, paint) {
   return mixed;
 }
 
-/** The colour and dashes of each line: lines of nearly the same colour have different dashes. */
-function toldApart(colors) {
+/** The colour and dashes of the line of each competitor. Lines of nearly the same colour have different dashes. */
+export function strokesOf(competitors, paint) {
+  const hues = competitors.map((color, number) => (color === NO_COLOR ? HUES[number % HUES.length] : color));
+  const colors = hues.map((color) => legible(color, paint));
   return colors.map((color, number) => {
     const alike = colors.slice(0, number).filter((other) => Math.hypot(...other.map((one, n) => one - color[n])) < ALIKE);
     return { color: `rgb(${color.map(Math.round).join(" ")})`, dash: DASHES[alike.length % DASHES.length] };

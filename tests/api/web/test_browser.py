@@ -29,7 +29,7 @@ from engine.domain.commands import (
     EraseCompetitor,
     ReversePoints,
 )
-from engine.domain.events import Criterion, Delta
+from engine.domain.events import COLOR_DEFAULT, Criterion, Delta
 from engine.domain.notation import DECIMALS_MAX, INFINITE, Notation
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, Sort, UnityId
 from projections.answers.zones import zone_of
@@ -529,6 +529,35 @@ async def test_the_browser_writes_numbers_as_the_service_does(visit: Begin) -> N
         cases,
     )
     assert written == [number_text(int(number), Notation(**notation)) for number, notation in cases]
+
+
+_HUES: Final = ("00", "33", "66", "99", "cc", "ff")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_every_line_of_a_race_stands_out_from_the_paper(visit: Begin, scheme: str) -> None:
+    hues = [f"{red}{green}{blue}" for red in _HUES for green in _HUES for blue in _HUES]
+    page = await (await visit(color_scheme=scheme)).go()
+    ratios = await page.evaluate(
+        """async (colors) => {
+          const { strokesOf } = await import(document.querySelector("script[src]").src.replace("board.js", "race.js"));
+          const style = getComputedStyle(document.documentElement);
+          const [ink, paper] = ["--ink", "--paper"].map((name) => style.getPropertyValue(name).trim());
+          const channels = (text) => text.match(/[0-9]+/g).map(Number);
+          const luminance = (color) => {
+            const linear = color.map((one) => (one <= 10 ? one / 3294 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+          };
+          const below = luminance(channels(getComputedStyle(document.documentElement).backgroundColor));
+          return strokesOf(colors, { ink, paper }).map(({ color }) => {
+            const [less, more] = [luminance(channels(color)), below].sort((one, other) => one - other);
+            return (more + 0.05) / (less + 0.05);
+          });
+        }""",
+        [*hues, *[COLOR_DEFAULT] * 9],
+    )
+    assert len(ratios) == len(hues) + 9
+    assert min(ratios) > 2.95  # WCAG 2.2, 1.4.11 asks for 3; colours are rounded
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
