@@ -3,7 +3,7 @@
     /board/<slug>                       the page
     /board/<slug>/tv                    the same, for a large screen
     /board/<slug>/embed                 the same, for other sites: the only page that may be framed
-    /board/<slug>/competitors/<id>      how a competitor reached their position
+    /board/<slug>/competitors/<id>      a competitor: place, record, next matches, and how they got there
     /board/<slug>/rounds                results and fixtures, a round at a time
     /board/<slug>/cross                 the cross table
     /board/<slug>/leaders               the leaders, and when each led
@@ -22,7 +22,7 @@ the next event.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -59,7 +59,7 @@ from api.interface.rendering import TaggedBody, encode, tagged_body
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
 from api.web.calendar import CALENDAR_TYPE, calendar
-from api.web.explanation_page import explanation_page
+from api.web.competitor_page import COMPETITOR_PAGE
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
@@ -73,12 +73,9 @@ from api.web.words import ENGLISH, Words, words_for
 from engine.domain.errors import Fault, Refusal, Unreadable
 from engine.domain.ids import parse_id
 from engine.domain.presentation import LANGUAGES
-from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
+from engine.domain.terms import NAME_CHARACTERS_MAX, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.answers.board_table import BOARD_LINES, BoardTable, BoardTableQuestion, TableLine
-from projections.answers.explanation import ExplainQuestion
-from projections.answers.lookup import competitor_of, unity_of
-from projections.answers.names import NamesById
 from projections.answers.passages import PassageQuestion, TimelineQuestion
 from projections.answers.races import RaceQuestion
 from projections.answers.rounds import CalendarQuestion
@@ -90,8 +87,6 @@ LINES_ASKED_MAX: Final = 500
 CSV_LINES_MAX: Final = 10_000
 """Lines of a CSV; further ones are requested with `offset`."""
 CSV_LINES_AT_ONCE: Final = 200
-STEPS_SHOWN: Final = 100
-"""Steps of an explanation on one page."""
 ADDRESS_KEPT_CHARACTERS_MAX: Final = 300
 """Characters of an address up to which its answer is kept until the next event."""
 
@@ -128,9 +123,9 @@ _FORMAT: Final = Field(
     "format", one_of("excel"), "excel: with semicolons and decimal commas, for Excel in most of Europe"
 )
 _LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"the number of lines; absent: {BOARD_LINES}")
-_EXPLANATION_FIELDS: Final[Fields] = (
+_COMPETITOR_FIELDS: Final[Fields] = (
     *_PICTURE_FIELDS,
-    Field("to", FROM_1, "up to this event"),
+    *COMPETITOR_PAGE.fields,
 )
 _PASSAGE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking", required=True, argument="ranking_id"),
@@ -154,7 +149,7 @@ def _with_clocks(arguments: dict[str, Any]) -> dict[str, Any]:
 class _Asked(Struct, frozen=True):
     """A request: its `address` and `query` as received, and the `arguments` read from the query. `origin`: see
     `_origin`. `language`: the one that the browser of a page prefers; `lang`: the one that the query names.
-    `competitor`: the id in the path."""
+    `ids`: those in the path."""
 
     slug: str
     origin: str
@@ -163,7 +158,7 @@ class _Asked(Struct, frozen=True):
     address: str
     query: dict[str, str]
     arguments: dict[str, Any]
-    competitor: str
+    ids: Mapping[str, int]
 
 
 _Make = Callable[[RecallContext, Site, _Asked], Awaitable[bytes]]
@@ -216,7 +211,7 @@ class BoardHandlers:
         add("", partial(_board, BOARD), _TABLE_FIELDS)
         add(TV.below, partial(_board, TV), _TABLE_FIELDS)
         add(EMBED.below, partial(_board, EMBED), _TABLE_FIELDS, _EMBEDDED)
-        add("/competitors/{competitor_id}", _explanation, _EXPLANATION_FIELDS)
+        add(COMPETITOR_PAGE.below, partial(_of_ranking, COMPETITOR_PAGE), _COMPETITOR_FIELDS)
         for page in RANKING_PAGES:
             add(page.below, partial(_of_ranking, page), (*_TABLE_FIELDS[:2], *page.fields, _LANG))
         add("/table.json", _table_json, (*_TABLE_FIELDS, _LIMIT), _JSON)
@@ -249,7 +244,7 @@ class BoardHandlers:
                     incoming.request.target,
                     dict(query),
                     _with_clocks(arguments),
-                    incoming.parameters.get("competitor_id", ""),
+                    incoming.ids,
                 )
                 answered = await self._views.answer(slug, lambda context: self._made(context, make, asked))
             except Refusal as refusal:
@@ -391,28 +386,6 @@ def _values(table: BoardTable, line: TableLine, form: CsvForm) -> list[str | Non
     return [None if value is None else form.number(column.notation.text(value)) for column, value in written]
 
 
-async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> bytes:
-    arguments = asked.arguments
-    sequence = arguments.get("at") or context.live.head.sequence
-    board = await context.board_after(sequence)
-    ranking_id = context.ranking_in(board, arguments.get("ranking_id"))
-    unity_id = unity_of(board, ranking_id, arguments.get("unity_id"))
-    competitor_id = CompetitorId(parse_id(asked.competitor) or 0)
-    competitor_of(board, competitor_id)
-    on = arguments.get("on")
-    question = ExplainQuestion(
-        ranking_id=ranking_id,
-        competitor_id=competitor_id,
-        unity_id=unity_id,
-        end=sequence if on is not None else min(sequence, arguments.get("to", sequence)),
-        on=on,
-        limit=STEPS_SHOWN,
-        latest=True,
-    )
-    explanation = await ask(context, question)
-    return explanation_page(site, NamesById(board), explanation, ranking_id, asked.query, has_lines=True)
-
-
 async def _of_ranking(page: RankingPage, context: RecallContext, site: Site, asked: _Asked) -> bytes:
     ranking_id = context.ranking_in(context.live.board, asked.arguments.get("ranking_id"))
-    return await shown_page(page, context, site, ranking_id, asked.arguments, asked.query)
+    return await shown_page(page, context, site, ranking_id, {**asked.arguments, **asked.ids}, asked.query)

@@ -39,7 +39,7 @@ Query = Mapping[str, str]
 
 class Site(Struct, frozen=True):
     """The board of one tournament: its address, and what its pages need. `lang`: the requested language, which all its
-    addresses repeat."""
+    addresses repeat. `has_lines`: its table has an address for each line."""
 
     name: str
     slug: str
@@ -48,6 +48,7 @@ class Site(Struct, frozen=True):
     lang: str | None = None
     accent: str | None = None
     has_logo: bool = False
+    has_lines: bool = True
 
     @property
     def logo(self) -> str | None:
@@ -69,8 +70,8 @@ class Site(Struct, frozen=True):
 class RankingPage(Struct, frozen=True, kw_only=True):
     """A page about a ranking, a row in the module that renders it. `below`: its path below that of the board. `link`:
     the word that leads to it; None: only another such page leads there. `fields`: those of its query, besides ranking,
-    unity and language. `question` is made of the query, and of `given` where the query says nothing; `page` renders the
-    answer."""
+    unity and language. `question` is made of the query, of the ids in the path, and of `given` where the query says
+    nothing; `page` renders the answer."""
 
     below: str
     link: str | None
@@ -91,14 +92,21 @@ def framed(site: Site, title: str, body: Html, *, kind: str, scripts: bool = Tru
 
 
 def framed_about(
-    site: Site, ranking: str, title: str, said: Child, ways: Items[Html], *parts: Child, kind: str
+    site: Site,
+    ranking: str,
+    title: str,
+    said: Child,
+    ways: Items[Html],
+    *parts: Child,
+    kind: str,
+    mark: Html | None = None,
 ) -> bytes:
-    """A whole page about a ranking, without scripts: `ways` to other pages, a title with what is `said` of it, and the
-    `parts`."""
+    """A whole page about a ranking, without scripts: `ways` to other pages, a title, after its `mark`, with what is
+    `said` of it, and the `parts`."""
     head = element(
         "header",
         site.titled(" \N{MIDDLE DOT} ", name_text(ranking)),
-        element("h1", name_text(title)),
+        element("h1", mark, name_text(title)),
         element("p", said, class_="moment"),
     )
     nav = element("nav", *[part for one in ways for part in (one, " ")], class_="ways")

@@ -23,6 +23,7 @@ from projections.answers.zones import zone_of
 _DIGITS_UNGROUPED_MAX: Final = 4
 _THIN_SPACE: Final = "\u202f"
 _ENDS_OF_DAY: Final = ("000000", "235959")
+_PLACES: Final = {1: "place_first", 2: "place_second", 3: "place_third"}
 _PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 
 
@@ -73,6 +74,11 @@ class Words(Struct, frozen=True):
             whole = f"{int(whole):,}".replace(",", _THIN_SPACE)
         size = whole + (self("point") if point else "") + rest
         return f"\N{MINUS SIGN}{size}" if number < 0 else size
+
+    def place(self, number: int) -> str:
+        """A position: 2nd."""
+        ends_like = number % 10 if self.language == "en" and number // 10 % 10 != 1 else number
+        return self(_PLACES.get(ends_like, "place_nth"), number=self.number(number))
 
     def signed(self, number: int, notation: Notation = WHOLE) -> str:
         return f"{'+' if number > 0 else ''}{self.number(number, notation)}"

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain.errors import Fault, Unacceptable, Unreadable
-from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, RankingId, Reversal, Sequence, UnityId
 from projections.answers import explaining
 from projections.answers.classification import Neighbours, neighbours_of
 from projections.answers.explainer import Cause, ExplanationStep
@@ -149,6 +149,69 @@ def together(steps: Items[ExplanationStep], competitor_id: CompetitorId) -> Toge
         was_passed=passing.count(False),
         late=frozenset(_late(steps)),
     )
+
+
+class Settled(Struct, frozen=True):
+    """A competitor's own steps, newest first, as if what was corrected had been given at once. `kept`: those that
+    count, with totals that add up. `corrected`: as recorded, the steps of what was corrected or taken back."""
+
+    kept: list[ExplanationStep]
+    corrected: list[ExplanationStep]
+
+
+def settled(own: Items[ExplanationStep]) -> Settled:
+    """`own`: newest first, in the order of the log. The steps of a competition are settled together; without one, those
+    of the same points."""
+    given = dict[int, list[ExplanationStep]]()
+    by_sequence = dict[Sequence, int]()
+    for step in reversed(own):
+        first = by_sequence.get(step.reverses or step.sequence, -step.sequence)
+        by_sequence[step.sequence] = key = step.competition_id or first
+        given.setdefault(key, []).append(step)
+    changed = [key for key, (first, *its) in given.items() if first.cause is Cause.POINTS and any(map(_corrects, its))]
+    kept = [_as_one(its) if key in changed else its for key, its in given.items()]
+    in_order = sorted([step for its in kept for step in its], key=lambda one: one.sequence)
+    return Settled(
+        [*reversed([*_with_totals(in_order)])] if changed else [*own],
+        [step for step in own if by_sequence[step.sequence] in changed],
+    )
+
+
+def _with_totals(steps: Items[ExplanationStep]) -> Iterator[ExplanationStep]:
+    """The steps, each with the total that it leads to from that of the first."""
+    total = steps[0].total_before if steps else None
+    for step in steps:
+        if step.delta is None or step.total is None:
+            yield step
+        else:
+            total = (total or 0) + step.delta
+            yield msgspec.structs.replace(step, total=total)
+
+
+def _corrects(step: ExplanationStep) -> bool:
+    return step.corrects and step.reversal is not Reversal.EXPIRY
+
+
+def _as_one(steps: Items[ExplanationStep]) -> list[ExplanationStep]:
+    """What the first of these steps gave, as the last one left it; nothing if all was taken back. Whom it passed may no
+    longer be true."""
+    first, last, deltas = steps[0], steps[-1], [step.delta for step in steps if step.delta is not None]
+    results = [step.result for step in steps if step.result is not None]
+    is_taken_back = last.reversal is not None and last.reversal.takes_back
+    if last.scored:
+        is_taken_back = last.scored.kind == "nothing"
+    if is_taken_back and not sum(deltas):
+        return []
+    one = msgspec.structs.replace(
+        first,
+        delta=sum(deltas) if deltas else None,
+        result=results[-1] if results else None,
+        scored=next((step.scored for step in reversed(steps) if step.scored), UNSET),
+        score=last.score,
+        overtakings=[],
+        overtakings_left_out=0,
+    )
+    return [one]
 
 
 def _late(steps: Iterable[ExplanationStep]) -> Iterator[Sequence]:

@@ -27,7 +27,7 @@ from api.interface.resources import (
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app, health, settings, supervisor
 from api.stream import followers, listeners, pace, tickets
-from api.web import board, board_page, explanation_page, picture, pictured
+from api.web import board, board_page, explanation_part, picture, pictured
 from api.web.console import (
     access_pages,
     beginnings,
@@ -51,6 +51,7 @@ from engine.domain import notation, presentation, terms, tiebreaking
 from engine.log import quotas
 from engine.process import pace as waiting_pace
 from projections.answers import (
+    about_competitor,
     around,
     board_table,
     cross_table,
@@ -425,8 +426,9 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             ("competitors of a searched ranking", f"{searching.SEARCHED_COMPETITORS_MAX:,}", "no search"),
             ("lines that a search finds", f"{searching.FOUND_MAX:,}", "422"),
-            ("steps on a page of an explanation", f"{board.STEPS_SHOWN}", "further pages"),
-            ("overtakings shown of a step", f"{explanation_page.OVERTAKINGS_SHOWN_MAX}", "others counted"),
+            ("steps on a page of an explanation", f"{about_competitor.STEPS_SHOWN}", "further pages"),
+            ("overtakings shown of a step", f"{explanation_part.OVERTAKINGS_SHOWN_MAX}", "others counted"),
+            ("matches of a competitor on their page", f"{about_competitor.MET_MAX}", "older ones not shown"),
             ("results shown", f"{around.RESULTS_SHOWN}", "others not shown"),
             ("fixtures shown", f"{around.FIXTURES_SHOWN}", "others not shown"),
             (

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final
 from unittest.mock import patch
 
@@ -30,6 +31,7 @@ from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.answers.explainer import OVERTAKINGS_MAX, Cause, ClassifiedNeighbours, Explainer, Overtaking, Place
 from projections.answers.explaining import explanation_by_date
+from projections.answers.explanation import settled
 from projections.board.board import Board, Ranking, Unity
 from projections.past.past import Past
 from tests.desks import record, turns_at_calls
@@ -112,6 +114,7 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
     explainer = Explainer(board_of(log[:start]), ranking_id, unity_id, her)
     place = place_of(board_of(log[:start]), ranking_id, unity_id, her)
     assert explainer.place == place
+    steps = []
     for recorded, before, after in boards(log):
         if recorded.sequence <= start:
             continue
@@ -154,6 +157,12 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
         assert all(
             (o.who_total, o.whom_total) == (totals.get(o.who, 0), totals.get(o.whom, 0)) for o in step.overtakings
         )
+        steps.append(step)
+    own = [step for step in reversed(steps) if step.is_own]
+    kept = [step for step in settled(own).kept if step.delta is not None]
+    assert sum(step.delta for step in kept) == sum(step.delta or 0 for step in own)
+    assert all(one.total == before.total + one.delta for one, before in pairwise(kept))
+    assert not kept or kept[0].total == explainer.place.total
 
 
 @unhurried

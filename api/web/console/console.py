@@ -30,6 +30,7 @@ from api.http.router import Handler, IncomingRequest, Router
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, FROM_1, SHORT, Field, Fields, FormReader, read_query
+from api.web.competitor_page import COMPETITOR_PAGE
 from api.web.console import reading_handlers as reads
 from api.web.console.access_handlers import AccessHandlers
 from api.web.console.answering import (
@@ -153,8 +154,7 @@ class ConsoleHandlers:
         of_tournament("/competitions", reads.competitions, DONE_FIELD, OFFSET_FIELD, reads.VOIDED_FIELD)
         of_tournament("/rankings/{ranking_id}", reads.ranking, DONE_FIELD, _ADDED, OFFSET_FIELD, UNITY_FIELD)
         of_tournament("/rankings/{ranking_id}/history", reads.history, _TO_EVENT, DONE_FIELD)
-        of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", reads.explanation, UNITY_FIELD, _TO_EVENT)
-        for of_ranking in RANKING_PAGES:
+        for of_ranking in (COMPETITOR_PAGE, *RANKING_PAGES):
             path = f"/rankings/{{ranking_id}}{of_ranking.below}"
             of_tournament(path, partial(reads.of_ranking, of_ranking), UNITY_FIELD, *of_ranking.fields)
 

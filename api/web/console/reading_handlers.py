@@ -19,7 +19,6 @@ from api.web.console.overview_page import RANKINGS_SHOWN, Overview, log_page, ov
 from api.web.console.ranking_page import ranking_page
 from api.web.console.scoring_part import unscored_part
 from api.web.console.webhooks_page import webhooks_page
-from api.web.explanation_page import explanation_page
 from api.web.page import Query, RankingPage, Site
 from api.web.ranking_pages import shown_page
 from api.webhooks.webhooks import listed_webhooks
@@ -29,7 +28,6 @@ from engine.process.time_slices import in_time_slices
 from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
-from projections.answers.explanation import ExplainQuestion
 from projections.answers.history import HistoryQuestion
 from projections.answers.rounds import RoundMatch, key_of
 from projections.answers.scoring import ScoringQuestion, unscored_of
@@ -39,8 +37,6 @@ from projections.answers.zones import zone_of
 from projections.tables import tables
 from projections.verification.noted import last_verified
 
-STEPS_OF_CONSOLE: Final = 100
-"""Steps of an explanation on one page."""
 SOUGHT_AMONG_MAX: Final = 10_000
 """Competitions among which the overview seeks those without a result."""
 OPEN_LOOKED_AT_MAX: Final = 500
@@ -90,27 +86,12 @@ async def webhooks(context: RecallContext, viewer: Viewer, venue: Venue, _asked:
     return webhooks_page(viewer, venue, found)
 
 
-async def explanation(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
-    ranking_id = RankingId(asked.ids["ranking_id"])
-    question = ExplainQuestion(
-        ranking_id=ranking_id,
-        competitor_id=CompetitorId(asked.ids["competitor_id"]),
-        unity_id=asked.arguments.get("unity_id"),
-        end=min(venue.head.sequence, asked.arguments.get("last", venue.head.sequence)),
-        limit=STEPS_OF_CONSOLE,
-        latest=True,
-    )
-    explanation = await ask(context, question)
-    site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
-    return explanation_page(site, context.names, explanation, ranking_id, asked.query)
-
-
 async def of_ranking(
     page: RankingPage, context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked
 ) -> bytes:
     ranking_id = RankingId(asked.ids["ranking_id"])
     site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
-    return await shown_page(page, context, site, ranking_id, asked.arguments, asked.query)
+    return await shown_page(page, context, site, ranking_id, {**asked.arguments, **asked.ids}, asked.query)
 
 
 async def publication(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
@@ -177,6 +158,7 @@ class _RankingSite(Site, frozen=True, kw_only=True):
     """A ranking in the console, in place of a board, for the pages that boards have, too."""
 
     ranking_id: RankingId
+    has_lines: bool = False
 
     def address(self, query: Query, below: str = "") -> str:
         return tournament_address(self.slug, f"/rankings/{self.ranking_id}{below}", query)

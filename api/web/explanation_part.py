@@ -1,24 +1,24 @@
-"""The page that explains a line of a board: every step by which a competitor reached their position."""
+"""The part of a competitor's page that explains their line: every step by which they reached their position."""
 
 from collections.abc import Container, Iterable
 from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from api.interface.competition_names import result_text
 from api.interface.direction import isolated
-from api.web.html import Html, element, joined
-from api.web.page import Query, Site, dot, framed, name_text
+from api.web.html import Html, element
+from api.web.page import name_text
 from api.web.scored_text import scored_text
+from api.web.table import unity_name
 from api.web.words import Words
-from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sequence, Sort
 from projections.answers.classification import Neighbours
 from projections.answers.criteria import tiebreak_name, value_notation
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
-from projections.answers.explanation import Explanation, Together, together
+from projections.answers.explanation import Explanation, Settled, Together, settled, together
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedUnity
 
@@ -40,66 +40,9 @@ _REVERSALS: Final = {
 """What has words of its own."""
 
 
-def explanation_page(
-    site: Site,
-    names: NamesById,
-    explanation: Explanation,
-    ranking_id: RankingId,
-    query: Query,
-    *,
-    has_lines: bool = False,
-) -> bytes:
-    """The page. `names` has those of all competitors in the explanation. `has_lines`: the table has an address for
-    each line."""
-    words, competitor_id = site.words, explanation.competitor_id
-    competitor, ranking = names.competitor(competitor_id), names.ranking(ranking_id)
-    unity = names.unity(ranking_id, explanation.unity_id)
-    kept = {name: text for name, text in query.items() if name != "to"}
-    to_line = f"{site.address({**kept, 'line': str(competitor_id)})}#line-{competitor_id}"
-    back = to_line if has_lines else site.address(kept)
-    further = None
-    if explanation.next is not None:
-        address = site.address({**query, "to": str(explanation.next)}, f"/competitors/{competitor_id}")
-        further = element(
-            "nav", element("a", words("earlier"), href=address), class_="pages", aria_label=words("steps")
-        )
-    at = explanation.end.recorded_at if explanation.on is UNSET else explanation.on
-    is_alone = "unity" not in query and names.listed(ranking_id).criteria not in ((), (Criterion(unity.id),))
-    head = element(
-        "header",
-        site.titled(" · ", name_text(ranking)),
-        element("h1", dot(competitor.color), name_text(competitor.name)),
-        element("p", _place_text(words, explanation, at, unity, is_alone=is_alone), class_="moment"),
-    )
-    body = joined(
-        (
-            element("nav", element("a", words("back"), href=back), class_="ways"),
-            head,
-            element(
-                "main",
-                _tiebreaks(words, names, ranking_id, explanation.classification),
-                *_told(words, names, explanation, unity, is_alone=is_alone),
-                further,
-            ),
-        )
-    )
-    return framed(site, f"{competitor.name} · {ranking} · {site.name}", body, kind="explanation", scripts=False)
-
-
-def _place_text(
-    words: Words, explanation: Explanation, at: datetime | None, unity: ListedUnity, *, is_alone: bool
-) -> Html:
-    """With the position of the table, if that is known. `is_alone`: the table compares more than this unity."""
-    end, classification = explanation.end, explanation.classification
-    lines = () if classification is None or not is_alone else classification.standings or ()
-    classified = [line.position for line in lines if line.competitor_id == explanation.competitor_id]
-    key = "stands_nowhere" if end.position is None else "not_placed" if end.total is None else "stands"
-    position = (*classified, end.position)[0]
-    where = words.html(key, position=position, total=words.number(end.total, unity.notation), unity=unity.name)
-    return where if at is None else words.html("stands_as_of", place=where, time=words.when_element(at))
-
-
-def _tiebreaks(words: Words, names: NamesById, ranking_id: RankingId, classification: Neighbours | None) -> Html | None:
+def tiebreaks_part(
+    words: Words, names: NamesById, ranking_id: RankingId, classification: Neighbours | None
+) -> Html | None:
     """What the competitor's tie-breaks are made of: a line for each round, a column for each tie-break. What is left
     out is struck through."""
     values = [] if classification is None else classification.tiebreaks or []
@@ -149,36 +92,46 @@ def _tiebreaks(words: Words, names: NamesById, ranking_id: RankingId, classifica
     )
 
 
-def _told(
+class _Telling(Struct, frozen=True):
+    """What steps are told with: `her` and `unity` are those explained, `late` and `dropped` as in the explanation."""
+
+    words: Words
+    names: NamesById
+    her: CompetitorId
+    unity: ListedUnity
+    late: Container[Sequence]
+    dropped: Container[CompetitionId]
+
+    @property
+    def unity_name(self) -> str:
+        return unity_name(self.words, self.unity.name)
+
+
+def steps_part(
     words: Words, names: NamesById, explanation: Explanation, unity: ListedUnity, *, is_alone: bool
 ) -> list[Html]:
-    """A summary of the steps; the competitor's own steps; and, folded away, those in which only others moved."""
-    steps, her, dropped = explanation.steps, explanation.competitor_id, explanation.dropped or ()
+    """A summary of the steps; the competitor's own steps; and, folded away, corrections, and the steps in which only
+    others moved. `is_alone`: the table compares more than this unity."""
+    steps, her = explanation.steps, explanation.competitor_id
     if not steps:
         return [element("p", words("no_steps"))]
     all_steps, as_recorded = together(steps, her), explanation.on is UNSET
+    telling = _Telling(words, names, her, unity, all_steps.late, explanation.dropped or ())
     key = "steps_alone" if as_recorded else "all_alone"
-    alone = f" {words(key, unity=unity.name)}" if is_alone else ""
+    alone = f" {words(key, unity=telling.unity_name)}" if is_alone else ""
     told = [element("p", _summary(words, steps, all_steps, unity), alone, class_="summary")]
-    if all_steps.own:
-        table = _table(
-            words,
-            names,
-            all_steps.own,
-            her,
-            unity,
-            all_steps.late,
-            words("own_steps"),
-            dropped,
-            as_recorded=as_recorded,
-        )
-        told.append(table)
-    if all_steps.others:
-        number = words("others_moved_count", number=len(all_steps.others))
-        table = _table(
-            words, names, all_steps.others, her, unity, all_steps.late, words("others_steps"), as_recorded=as_recorded
-        )
-        told.append(element("details", element("summary", number), table))
+    own = settled(all_steps.own) if as_recorded else Settled(all_steps.own, [])
+    corrections = {step.sequence for step in steps if step.corrects} if as_recorded else set[Sequence]()
+    if own.kept:
+        left = corrections - {step.sequence for step in own.corrected}
+        told.append(_table(telling, own.kept, words("own_steps"), left))
+    for key, caption, its in (
+        ("corrected_count", "corrected_steps", own.corrected),
+        ("others_moved_count", "others_steps", all_steps.others),
+    ):
+        if its:
+            summary = element("summary", words(key, number=len(its)))
+            told.append(element("details", summary, _table(telling, its, words(caption), corrections)))
     return told
 
 
@@ -195,26 +148,16 @@ def _summary(words: Words, steps: Items[ExplanationStep], told: Together, unity:
     return " ".join(said)
 
 
-def _table(
-    words: Words,
-    names: NamesById,
-    steps: Iterable[ExplanationStep],
-    her: CompetitorId,
-    unity: ListedUnity,
-    late: Container[Sequence],
-    caption: str,
-    dropped: Container[CompetitionId] = (),
-    *,
-    as_recorded: bool,
-) -> Html:
-    """`as_recorded`: the steps are in the order of the log, in which corrections have the time of their recording."""
+def _table(telling: _Telling, steps: Iterable[ExplanationStep], caption: str, corrections: Container[Sequence]) -> Html:
+    """`corrections`: the steps that have the time of their recording, with the day of the competition."""
+    words = telling.words
     heads = [
         element("th", text, scope="col", class_=kind)
         for text, kind in (
             (words("when"), "when"),
             (words("what"), "name"),
             (words("change"), "value"),
-            (unity.name, "value first"),
+            (telling.unity_name, "value first"),
             (words("place"), "value"),
         )
     ]
@@ -222,33 +165,18 @@ def _table(
         "table",
         element("caption", caption, class_="unseen"),
         element("thead", element("tr", *heads)),
-        element(
-            "tbody",
-            *[
-                _row(words, names, step, her, unity, late, dropped, corrects=as_recorded and step.corrects)
-                for step in steps
-            ],
-        ),
+        element("tbody", *[_row(telling, step, corrects=step.sequence in corrections) for step in steps]),
     )
 
 
-def _row(
-    words: Words,
-    names: NamesById,
-    step: ExplanationStep,
-    her: CompetitorId,
-    unity: ListedUnity,
-    late: Container[Sequence],
-    dropped: Container[CompetitionId],
-    *,
-    corrects: bool,
-) -> Html:
-    said = [element("p", _what(words, names, step, unity, step.took_place if corrects else None))]
+def _row(telling: _Telling, step: ExplanationStep, *, corrects: bool) -> Html:
+    words, unity = telling.words, telling.unity
+    said = [element("p", _what(words, telling.names, step, unity, step.took_place if corrects else None))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
-        said.append(element("p", _overtakings(words, names, step, her), class_="overtakings"))
-    entered = words("entered_late", day=words.day(step.recorded_at)) if step.sequence in late else None
+        said.append(element("p", _overtakings(words, telling.names, step, telling.her), class_="overtakings"))
+    entered = words("entered_late", day=words.day(step.recorded_at)) if step.sequence in telling.late else None
     change = None if step.delta is None else words.signed(step.delta, unity.notation)
     if step.result is not None:
         change = words.number(step.result, unity.notation)
@@ -264,11 +192,16 @@ def _row(
         element(
             "td",
             change,
-            element("span", words("dropped"), class_="late") if step.competition_id in dropped else None,
+            element("span", words("dropped"), class_="late") if step.competition_id in telling.dropped else None,
             class_="value",
             data_label=words("change"),
         ),
-        element("td", words.number(step.total, unity.notation), class_="value first", data_label=unity.name),
+        element(
+            "td",
+            words.number(step.total, unity.notation),
+            class_="value first",
+            data_label=telling.unity_name,
+        ),
         element("td", _places(words, step), class_="value", data_label=words("place")),
     )
 
