@@ -5,10 +5,10 @@ a project is on PYTHONPATH, Python takes its packages for ours. So this module h
 lies beside the packages, imports none of them before the check, and first looks where Python would take them from.
 """
 
+import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
-from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = ("api", "engine", "migrations", "projections")
@@ -21,7 +21,7 @@ def main() -> None:
     _refuse_strangers()
     try:
         _import_lightly("rich.traceback")  # the rest of it prints what commands say
-        from api.cli.main import main as run  # noqa: PLC0415 - only now is it known to be ours
+        from api.cli.overview import main as run  # noqa: PLC0415 - only now is it known to be ours
     except KeyboardInterrupt:
         sys.exit(130)  # as `run` does
 
@@ -39,10 +39,10 @@ def process() -> None:
 
 def _refuse_strangers() -> None:
     """Exits with code 1 and a sentence if one of the packages is not ours, or is missing."""
-    here = Path(__file__).parent
+    here = os.path.dirname(__file__)  # pathlib would take longer than all the rest of `--help`
     for name in PACKAGES:
-        place = _place(name)
-        if place is None or not (here / name).exists() or not place.samefile(here / name):
+        place, ours = _place(name), f"{here}/{name}"
+        if place is None or not os.path.exists(ours) or not os.path.samefile(place, ours):
             sys.exit(_sentence(name, place, here))
 
 
@@ -76,22 +76,22 @@ def _import_bare(name: str) -> None:
     sys.modules[name] = package
 
 
-def _place(name: str) -> Path | None:
+def _place(name: str) -> str | None:
     """The folder that Python takes the package from, or the file if it is a module; None: there is none."""
     spec = find_spec(name)  # imports nothing, because the name is not inside a package
     if spec is None:
         return None
     if spec.submodule_search_locations is None:
-        return Path(spec.origin or name)
-    return next(map(Path, spec.submodule_search_locations), None)
+        return spec.origin or name
+    return next(iter(spec.submodule_search_locations), None)
 
 
-def _sentence(name: str, place: Path | None, here: Path) -> str:
-    if place is None or not (here / name).exists():
+def _sentence(name: str, place: str | None, here: str) -> str:
+    if place is None or not os.path.exists(f"{here}/{name}"):
         return f"Tallybook's package `{name}` is missing in {here}; install Tallybook again."
     return (
-        f"Python finds another package `{name}` in {place} before Tallybook's, which is in {here}; take {place.parent} "
-        "off PYTHONPATH, or run Tallybook in an environment of its own."
+        f"Python finds another package `{name}` in {place} before Tallybook's, which is in {here}; take "
+        f"{os.path.dirname(place)} off PYTHONPATH, or run Tallybook in an environment of its own."
     )
 
 

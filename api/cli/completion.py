@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from api.cli import printing
 from api.cli.main import app
+from api.cli.plain import write
 
 Shell = Literal["bash", "zsh", "fish"]
 
@@ -15,4 +15,4 @@ def completion(shell: Shell, /) -> None:
     shell
         The shell that completes.
     """
-    printing.write(app.generate_completion(shell=shell))
+    write(app.generate_completion(shell=shell))

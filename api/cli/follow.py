@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from api.cli import printing
 from api.cli.names import RankingText
+from api.cli.plain import write
 from api.cli.where import HERE, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface.names import Names
@@ -61,7 +61,7 @@ async def follow(
         last = None if until is None else Sequence(until)
         async for frame in _frames(desk, view, await _start(desk, view, after), Pace(speed), last):
             if wanted.lets_through(frame):
-                printing.write(frame.sent_as(StreamFormat.NDJSON).decode() if json else _line(frame))
+                write(frame.sent_as(StreamFormat.NDJSON).decode() if json else _line(frame))
 
 
 async def _start(desk: Desk, view: View, after: str | None) -> Head:

@@ -7,7 +7,6 @@ The encoding of a stream may lack a character of a name. That character is then 
 import codecs
 import io
 import json as stdlib_json
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
@@ -22,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from api.cli.plain import write
 from api.interface.direction import END_OF_ISOLATE, ISOLATE, isolated
 from engine.domain.errors import Refusal, TallybookError
 from engine.domain.times import instant, timestamp
@@ -68,16 +68,6 @@ def say(sentence: str) -> None:
 
 def line(text: str) -> None:
     write(f"{text}\n")
-
-
-def write(text: str) -> None:
-    """Writes to standard output. Exits with 1 and without a message if its reader is gone, as rich does for tables."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
 
 
 def json(value: object) -> None:

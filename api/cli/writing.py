@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from api.cli import printing
+from api.cli import plain
 from engine.domain.errors import Unacceptable
 
 
@@ -16,7 +16,7 @@ def written_to(file: Path | None) -> Iterator[Callable[[str], None]]:
     stays until then. Devices and pipes are written to directly. Raises Unacceptable if the file cannot be written.
     """
     if file is None:
-        yield printing.write
+        yield plain.write
         return
     in_place = file.exists() and not file.is_file()
     partial = file if in_place else file.with_name(f".{file.name}.partial")

@@ -7,6 +7,7 @@ or environment are the point are run as what they are, processes.
 import asyncio
 import fcntl
 import inspect
+import io
 import json
 import os
 import pty
@@ -20,9 +21,12 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from rich.console import Console
 
 from api.access import auth
 from api.cli.main import app
+from api.cli.overview import COLUMNS_MIN, overview_of
+from api.cli.tree import PARTS
 from api.desk.desk import Desk
 from api.desk.opening import STEM_CHARACTERS_MAX
 from engine.database.migrator import _CREATE_REGISTER, shipped
@@ -475,6 +479,9 @@ def test_what_a_command_is_for_stands_in_the_tree_and_its_docstring_has_its_para
         assert command.help != docstring
 
 
+OF_LISTS = (".overview", ".plain", ".tree")
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["tournament", "--help"]])
 def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
@@ -487,12 +494,21 @@ def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
         text=True,
     )
     imported = set(re.findall(r"^import time:.*\| +(\S+)$", ended.stderr, re.MULTILINE))
-    assert not imported & {"aiohttp", "asyncpg", "prometheus_client", "rich.markdown", "structlog", "uvloop"}
-    assert {name for name in imported if name.startswith("api.")} == {
-        *("api.cli", "api.cli.main", "api.cli.printing"),
-        *("api.interface", "api.interface.direction"),  # small
-    }
-    assert not {name for name in imported if name.startswith(("projections", "engine.database", "engine.log"))}
+    assert {name for name in imported if name.startswith("api.")} == {f"api.cli{m}" for m in ("", *OF_LISTS)}
+    assert not imported & {"cyclopts", "rich", "msgspec", "asyncio", "projections", "engine.domain"}
+    assert len(imported) < (160 if arguments == ["--version"] else 70)
+
+
+@pytest.mark.parametrize("columns", [COLUMNS_MIN, 80, 97, 200])
+def test_lists_of_commands_are_printed_as_cyclopts_prints_them(columns: int) -> None:
+    for words in ([], ["--help"], *([part] for part in PARTS), ["import", "-h"]):
+        out = io.StringIO()
+        app(words, console=Console(file=out, width=columns))
+        shown = overview_of(words, columns)
+        assert shown is not None
+        assert shown.splitlines() == [line.rstrip() for line in out.getvalue().splitlines()]
+    for words in (["standings"], ["standings", "--help"], ["import", "list"], ["nonsense"], ["--help", "import"]):
+        assert overview_of(words, columns) is None
 
 
 def test_without_a_command_the_commands_are_shown() -> None:
