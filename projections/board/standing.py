@@ -70,14 +70,13 @@ def placed(
 ) -> list[_L]:
     """The lines with their positions: each is `line(competitor, position, total)`. They follow the line `above`, and
     the first of them is line `first` of the standings."""
-    if not lines:
-        return []
-    totals, competitors = zip(*lines, strict=True)
-    last = first + len(lines) - 1
-    positions = dict(zip(reversed(totals), range(last, first - 1, -1), strict=True))  # of each total, its first line
-    if above is not None and above.total in positions:
-        positions[above.total] = above.position
-    return list(map(line, competitors, map(positions.__getitem__, totals), totals))
+    made: list[_L] = []
+    position, before = (first, None) if above is None else (above.position, above.total)
+    for number, (total, competitor) in enumerate(lines, first):
+        if total != before:
+            position, before = number, total
+        made.append(line(competitor, position, total))
+    return made
 
 
 _TOTAL: Final = itemgetter(0)
