@@ -73,7 +73,7 @@ CREATE TABLE topic (
 ) WITH (autovacuum_freeze_min_age = 0);
 COMMENT ON TABLE topic IS 'Events that can be found by what they are about without reading all, see engine/log/codec.py.';
 COMMENT ON COLUMN topic.topic IS
-    'The competition that the event changes, or whose points it adds or reverses; or -1: it sets an event aside, -2: it renames the tournament, -3: it erases a competitor, -4: a scoring gives points, -4611686018427387904 + n: it takes back, restores or corrects points that have the place of event n.';
+    'The competition that the event changes, or whose points it adds or reverses; or -1: it sets an event aside, -2: it renames the tournament, -3: it erases a competitor, -4: a scoring gives points, -5: it deletes the tournament, -6: it restores it, -4611686018427387904 + n: it takes back, restores or corrects points that have the place of event n.';
 
 CREATE VIEW event AS
 SELECT

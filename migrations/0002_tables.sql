@@ -165,7 +165,8 @@ CREATE TABLE publication (
     language      text,
     accent        text,
     logo          bigint,
-    listed        boolean NOT NULL DEFAULT false
+    listed        boolean NOT NULL DEFAULT false,
+    stage         text
 ) WITH (fillfactor = 70);
 CREATE INDEX publication_listed ON publication (tournament_id) WHERE listed AND published;
 COMMENT ON TABLE publication IS
@@ -177,6 +178,7 @@ COMMENT ON COLUMN publication.hidden IS 'Rankings that the public does not see.'
 COMMENT ON COLUMN publication.zone IS 'The IANA time zone whose days are those of the tournament.';
 COMMENT ON COLUMN publication.logo IS 'The event that has the logo. NULL: there is none.';
 COMMENT ON COLUMN publication.listed IS 'Whether the first page of the service leads to the board.';
+COMMENT ON COLUMN publication.stage IS 'archived or deleted. NULL: the tournament can change.';
 
 -- An answer about the past starts to fold from a snapshot, so its cost depends on the distance to the last one, not on the
 -- length of the log. Each is the fold of the log up to its sequence, and safe to drop. A large board is stored in parts,

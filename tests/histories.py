@@ -283,6 +283,9 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.RankingsOrdered: st.builds(events.RankingsOrdered, rankings=st.lists(ids, max_size=3).map(tuple)),
     events.TournamentPublished: st.builds(events.TournamentPublished),
     events.TournamentUnpublished: st.builds(events.TournamentUnpublished),
+    events.TournamentArchived: st.builds(events.TournamentArchived),
+    events.TournamentDeleted: st.builds(events.TournamentDeleted),
+    events.TournamentRestored: st.builds(events.TournamentRestored),
     events.PublicationFrozen: st.builds(events.PublicationFrozen, at=ids),
     events.PublicationRevealed: st.builds(events.PublicationRevealed, to=_perhaps(ids)),
     events.EventSetAside: st.builds(
@@ -534,6 +537,14 @@ def _rename_tournament(draw: _Draw, _board: Board, _next_id: _NextId) -> Command
     return commands.RenameTournament(name=draw(_names))
 
 
+def _restore_tournament(_draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
+    return commands.RestoreTournament()
+
+
+def _archive_tournament(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
+    return draw(st.sampled_from([commands.ArchiveTournament(), commands.DeleteTournament()]))
+
+
 def _change_presentation(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
     return commands.ChangePresentation(
         zone=draw(_unset_or(_perhaps(st.sampled_from(["Europe/Berlin", "Asia/Tokyo"])))),
@@ -696,6 +707,7 @@ _ASKED: Final[list[_Ask]] = [
     _change_ranking_information,
     _rename_tournament,
     _change_presentation,
+    _archive_tournament,
     *[_hide_ranking] * 2,
     _order_rankings,
     _register_competitors,
@@ -726,12 +738,13 @@ def commands_for(draw: _Draw, board: Board) -> Command:
 @st.composite
 def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStrategy[_Ask] = _asked) -> list[Event]:
     """What happened in a tournament after its opening, as `decide` has it from random commands, and as the log holds it
-    in the end: without the personal fields of those who were erased."""
+    in the end: without the personal fields of those who were erased. One that was archived is restored soon."""
     board, next_id = Board(), count(1).__next__
     history: list[Event] = []
     length = draw(st.integers(0, commands_max))
-    for ask in [*_FIRST, *(draw(asked) for _ in range(length))]:
-        command = ask(draw, board, next_id)
+    for ask in [*_FIRST, *(draw(asked) for _ in range(length)), _restore_tournament]:
+        is_over = board.publication.stage is not None and draw(st.booleans())
+        command = (_restore_tournament if is_over else ask)(draw, board, next_id)
         if isinstance(command, commands.Revalue):
             command = msgspec.structs.replace(command, caused=caused_of(history, command.competition_id))
         elif isinstance(command, commands.ReversePoints):

@@ -58,6 +58,9 @@ RankingShown              -     -      -    -       -       -       -
 RankingsOrdered           -     -      -    -       -       -       -
 TournamentPublished       -     -      -    -       -       -       -
 TournamentUnpublished     -     -      -    -       -       -       -
+TournamentArchived        -     -      -    -       -       -       -
+TournamentDeleted         -     -      -    -       -       -       -
+TournamentRestored        -     -      -    -       -       -       -
 PublicationFrozen         -     -      -    -       -       -       -
 PublicationRevealed       -     -      -    -       -       -       -
 EventSetAside             -     -      -    -       -       -       x

@@ -14,7 +14,7 @@ from api.cli.where import HERE, Json, Where, database_at, desk_at
 from api.desk import opening
 from api.desk.desk import Desk
 from api.web.accent import accents
-from engine.domain.commands import ChangePresentation, RenameTournament
+from engine.domain.commands import ArchiveTournament, ChangePresentation, RenameTournament, RestoreTournament
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.presentation import LOGO_BYTES_MAX
 from engine.domain.terms import OPERATOR
@@ -38,10 +38,16 @@ async def create_tournament(name: str, /, *, zone: Zone = None, json: Json = Fal
 async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
     async with database_at(where) as database, database.connection() as connection:
         rows = [
-            {"id": t.tournament_id, "slug": t.slug, "name": t.name, "events": t.sequence}
+            {
+                "id": t.tournament_id,
+                "slug": t.slug,
+                "name": t.name,
+                "events": t.sequence,
+                "deleted": "over HTTP" if t.withdrawn else None,
+            }
             for t in await registry.tournaments(connection)
         ]
-    printing.rows(rows, ("id", "slug", "name", "events"), as_json=json)
+    printing.rows(rows, ("id", "slug", "name", "events", "deleted"), as_json=json)
 
 
 def _changed_presentation(**given: Any) -> ChangePresentation:
@@ -64,6 +70,8 @@ rename_tournament = verb(
     positional("name", Annotated[str, Parameter(help="The new name.")]),
     says="tournament {slug} is named {name}",
 )
+archive_tournament = verb(ArchiveTournament, says="tournament {slug} is archived")
+restore_tournament = verb(RestoreTournament, says="tournament {slug} is restored")
 present_tournament = verb(
     ChangePresentation,
     option("zone", kind=Zone, read=lambda _reading, name: _zone(name)),

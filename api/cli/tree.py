@@ -63,7 +63,17 @@ TREE: Final = (
     Entry(
         "tournament list",
         "tournaments:list_tournaments",
-        "List all tournaments.",
+        "List all tournaments, also those deleted over HTTP whose log is still there.",
+    ),
+    Entry(
+        "tournament archive",
+        "tournaments:archive_tournament",
+        "Archive a tournament: everything in it can be read, and nothing changed.",
+    ),
+    Entry(
+        "tournament restore",
+        "tournaments:restore_tournament",
+        "Restore a tournament that was archived, or deleted over HTTP. The latter is unpublished.",
     ),
     Entry(
         "tournament export",

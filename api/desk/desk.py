@@ -31,6 +31,7 @@ from engine.domain.commands import (
 from engine.domain.counting import LacksResults
 from engine.domain.errors import (
     DatabaseUnavailable,
+    NotFound,
     OutcomeUnknown,
     QueueFull,
     ShuttingDown,
@@ -294,8 +295,8 @@ class Desk:
                         await self.live_pool.make_current(live, read_at=monotonic())
                 except (TallybookError, PostgresError) as error:
                     _logger.warning("expiry_failed", tournament_id=tournament_id, error=repr(error))
-                    if not isinstance(error, TournamentStopped):
-                        continue  # it is tried again; a stopped tournament only after the next boundary
+                    if not isinstance(error, TournamentStopped | NotFound):
+                        continue  # it is tried again; a stopped or deleted tournament only after the next boundary
                 looked_at[tournament_id] = boundaries[on]
 
     async def watch_quotas(self) -> None:
@@ -327,13 +328,15 @@ async def open_desk(
     with_quotas: bool = False,
 ) -> AsyncIterator[Desk]:
     """A desk with its background tasks. On leaving, accepted commands are settled. Quotas bound its commands only
-    `with_quotas`: the operator's commands on the command line have no bound."""
+    `with_quotas`: the operator's commands on the command line have no bound, and see what was deleted over HTTP."""
 
     async def expire_points(live: LiveTournament, now: datetime) -> None:
         await desk.expire_points(live, now)
 
     async with (
-        open_live_pool(database, bytes_max=live_bytes_max, expire_points=expire_points) as live_pool,
+        open_live_pool(
+            database, bytes_max=live_bytes_max, expire_points=expire_points, of_operator=not with_quotas
+        ) as live_pool,
         background() as tasks,
     ):
         appender, waker = Appender(database), Waker(database)

@@ -68,8 +68,10 @@ from api.interface.resources.tournaments import pin_named
 from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import UNBUFFERED, Asked, StreamReply
-from engine.domain.commands import Command, Previewed, ReversePoints
+from engine.domain.commands import Command, DeleteTournament, Previewed, ReversePoints
 from engine.domain.errors import (
+    Fault,
+    Forbidden,
     HistoryReplaced,
     QueueFull,
     Unacceptable,
@@ -271,7 +273,7 @@ class Handlers:
     def _write_handler(self, operation: Write) -> Handler:  # noqa: PLR0915 - more calls would cost every add
         known, looked_up = self.access.known, self.access.looked_up
         scope, new_ids, make = operation.scope, operation.new_ids, operation.command
-        is_reversal = make is ReversePoints
+        is_bound = make in (ReversePoints, DeleteTournament)
         form_reader = FormReader(operation.takes)
         items_reader, lists = ItemsReader(operation.fields), lists_of(operation.fields)
 
@@ -305,8 +307,8 @@ class Handlers:
                 if many is None
                 else many.command(items=tuple([make(**ids, **arguments) for arguments in said]))
             )
-            if is_reversal:
-                command = _of_token(command, token)
+            if is_bound:
+                command = _of_token(command, token, incoming)
             live = self._live_pool.pin_known(tournament_id, incoming.parameters["tournament"])
             if live is None:
                 live = await self._pin(incoming, token, tournament_id)
@@ -392,7 +394,7 @@ class Handlers:
                 ids = await self._ids_by_key(incoming, token, tournament_id)
             command = operation.command(**ids, **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
-                decided = await self._decided(live, _of_token(command, token))
+                decided = await self._decided(live, _of_token(command, token, incoming))
                 body = await answer_preview(
                     live, operation.answer, decided, RecallContext(live, **self._view_parts).read_sums
                 )
@@ -479,7 +481,7 @@ class Handlers:
         if operation.new_ids:
             await self._add_new_ids(operation, said)
         made = [operation.command(**ids, **arguments) for arguments in said]
-        command = _of_token(made[0] if many is None else many.command(items=tuple(made)), token)
+        command = _of_token(made[0] if many is None else many.command(items=tuple(made)), token, incoming)
         path = (TOURNAMENT + operation.path).format(**incoming.parameters)
         async with self._pinned(incoming, token, tournament_id) as live:
             receipt = await self._desk.submit(
@@ -505,7 +507,7 @@ class Handlers:
         ids, more = _parted(incoming.ids, operation)
         said = {**(form or {}), **{name: str(value) for name, value in more.items()}}
         query = FormReader(operation.fields).read(said)
-        command = _of_token(operation.command(**ids, **query), token)
+        command = _of_token(operation.command(**ids, **query), token, incoming)
         async with self._pinned(incoming, token, tournament_id) as live:
             return await ask(
                 RecallContext(live, **self._view_parts), ForeseenQuestion(await self._decided(live, command))
@@ -550,8 +552,16 @@ def _query(request: HttpRequest) -> list[tuple[str, str]]:
 _C = TypeVar("_C", bound=Command)
 
 
-def _of_token(command: _C, token: Token) -> _C:
-    """The command; a ReversePoints is bound to events of the token's own, unless its scope is admin."""
+def _of_token(command: _C, token: Token, incoming: IncomingRequest) -> _C:
+    """The command; a ReversePoints is bound to events of the token's own, unless its scope is admin. Raises Forbidden
+    unless a DeleteTournament is sent with a token for all, and Unacceptable unless it names that of the path."""
+    if isinstance(command, DeleteTournament):
+        if token.tournament_ids is not None:
+            raise Forbidden("This needs a token for all tournaments; this one is for some.")
+        if command.slug != (slug := incoming.parameters["tournament"]):
+            raise Unacceptable(
+                "Nothing was deleted.", [Fault("slug", f"must be {slug}, the tournament that is deleted")]
+            )
     if isinstance(command, ReversePoints) and token.scope < Scope.ADMIN:
         return replace(command, only_of=token.token_id)
     return command

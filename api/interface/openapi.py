@@ -172,6 +172,9 @@ _RESOURCE_BY_END: Final = {
     "tickets": "stream",
     "test": "webhooks",
     "results": "competitions",
+    "archive": "tournament",
+    "restore": "tournament",
+    "delete": "tournament",
 }
 
 

@@ -570,7 +570,7 @@ class Streams:
         except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
             follower.fail(error)
         if follower.live.dropped:
-            follower.end_all("log_replaced")
+            follower.end_all("deleted" if follower.live.deleted else "log_replaced")
 
     async def _sweep(self) -> None:
         """Sends keep-alives, and measures how far the slowest listener is behind."""

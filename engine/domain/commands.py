@@ -32,6 +32,21 @@ class RenameTournament(CommandBase, frozen=True, kw_only=True):
     name: str
 
 
+class ArchiveTournament(CommandBase, frozen=True, kw_only=True):
+    makes = events.TournamentArchived
+
+
+class DeleteTournament(CommandBase, frozen=True, kw_only=True):
+    """`slug`: that of the tournament, sent again; whoever takes the command compares it."""
+
+    makes = events.TournamentDeleted
+    slug: str = ""
+
+
+class RestoreTournament(CommandBase, frozen=True, kw_only=True):
+    makes = events.TournamentRestored
+
+
 class ChangePresentation(CommandBase, frozen=True, kw_only=True):
     makes = events.PresentationChanged
     zone: str | None | UnsetType = UNSET
@@ -309,6 +324,9 @@ Previewed = (
 """The commands whose effect can be shown before they are submitted."""
 OneEvent = (
     RenameTournament
+    | ArchiveTournament
+    | DeleteTournament
+    | RestoreTournament
     | ChangePresentation
     | RegisterCompetitor
     | ChangeCompetitor

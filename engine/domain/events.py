@@ -30,6 +30,7 @@ from engine.domain.terms import (
     RankingId,
     Sequence,
     Sort,
+    Stage,
     TiebreakCode,
     TiebreakEdition,
     TiebreakPairing,
@@ -101,6 +102,7 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     to a tournament that cannot be judged, so points that were due before may still have to expire. `opens_or_closes`:
     whether it closes its ranking, or reopens it. Points do not expire in a closed one. `gives`: it gives points, and
     does not take back or restore them. `scores`: it gives the points of a result by a scoring, or takes them back.
+    `deletes`: it deletes the tournament.
     """
 
     structural: ClassVar[bool] = False
@@ -111,6 +113,7 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     gives: ClassVar[bool] = False
     scores: ClassVar[bool] = False
     opens_or_closes: ClassVar[bool] = False
+    deletes: ClassVar[bool] = False
     tag: ClassVar[str] = ""
     touches: ClassVar[tuple[Touchable, ...]]
 
@@ -768,6 +771,37 @@ class PublicationRevealed(EventBase, frozen=True, kw_only=True):
     to: Annotated[Sequence, Meta(ge=1)] | None = None
 
 
+class _StageEvent(EventBase, frozen=True, kw_only=True):
+    """An event after which the tournament has this `stage`; None: it can change."""
+
+    structural = True
+    stage: ClassVar[Stage | None]
+
+
+class TournamentArchived(_StageEvent, frozen=True, kw_only=True):
+    tag = "TournamentArchived"
+    touches = ("publication",)
+    stage = "archived"
+
+
+class TournamentDeleted(_StageEvent, frozen=True, kw_only=True):
+    """For clients, there is no such tournament any more. Its log stays until the operator deletes it."""
+
+    tag = "TournamentDeleted"
+    touches = ("publication",)
+    stage = "deleted"
+    deletes = True
+
+
+class TournamentRestored(_StageEvent, frozen=True, kw_only=True):
+    tag = "TournamentRestored"
+    touches = ("publication",)
+    stage = None
+
+
+StageEvent = TournamentArchived | TournamentDeleted | TournamentRestored
+
+
 class EventSetAside(EventBase, frozen=True, kw_only=True):
     """The earlier event `sequence` could not be folded. It has no effect at any moment, for any reader. `digest`: the
     digest, in hexadecimal, of the block that holds it."""
@@ -816,6 +850,7 @@ Event = (
     | TournamentUnpublished
     | PublicationFrozen
     | PublicationRevealed
+    | StageEvent
     | EventSetAside
     | Ignored
 )

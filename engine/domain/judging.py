@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.counting import NOTHING_KNOWN, Known
-from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
+from engine.domain.errors import Conflict, Fault, IdTaken, NotFound, Unacceptable, existing
 from engine.domain.events import Criterion, Delta, Event, Result, Scored
 from engine.domain.expirations import expired_at_once
 from engine.domain.faults import (
@@ -69,6 +69,7 @@ from engine.domain.terms import (
     RankingId,
     Sequence,
     Sort,
+    Stage,
     UnityId,
     name_fault,
     slug_fault,
@@ -90,10 +91,13 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
     scorings have given is in `rescoring.py`.)
 
     Raises NotFound if it addresses something that does not exist; Conflict if the current state forbids it: whether a
-    ranking is open, closed or hidden, a competition voided, points undone, or the tournament published or frozen;
+    ranking is open, closed or hidden, a competition voided, points undone, or the tournament published, frozen or
+    archived;
     Forbidden if it is about the event of another sender; Unacceptable with every fault of its fields, or if it would
     exceed a limit; IdTaken if an id that it carries exists already; LacksResults if results must be read first.
     """
+    if state.publication.stage is not None:
+        _refuse_unless_for(state.publication.stage, command)
     if known.now is not None and isinstance(command, commands.AddPoints | commands.AddPointsToRankings):
         added = decide(state, command)
         return *added, *expired_at_once(state, command.competition_id, added, known)
@@ -168,10 +172,28 @@ def _event_of(state: State, command: commands.OneEvent) -> Event:
         case commands.RenameTournament():
             refuse_if_any(name_faults("name", command.name))
             return events.TournamentRenamed(name=command.name.strip())
+        case commands.ArchiveTournament():
+            return events.TournamentArchived()
+        case commands.DeleteTournament():
+            return events.TournamentDeleted()
+        case commands.RestoreTournament():
+            if state.publication.stage is None:
+                raise Conflict("This tournament is neither archived nor deleted.")
+            return events.TournamentRestored()
         case commands.ChangePresentation():
             return _change_presentation(command)
         case _:
             assert_never(command)
+
+
+def _refuse_unless_for(stage: Stage, command: Command) -> None:
+    """Raises Conflict, or NotFound, unless the command is for a tournament of this stage."""
+    if isinstance(command, commands.RestoreTournament | commands.ExpirePoints):
+        return
+    if stage == "deleted":
+        raise NotFound("This tournament is deleted; the operator can restore it.")
+    if not isinstance(command, commands.DeleteTournament):
+        raise Conflict("This tournament is archived; restore it first.")
 
 
 def opening(name: str, slug: str) -> Event:
@@ -801,8 +823,9 @@ def _is_closed(state: State, ranking_id: RankingId) -> bool:
 
 
 def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
-    ranking = existing(state.rankings, "ranking", ranking_id)
-    if ranking.closed_at is not None:
+    ranking = state.rankings.get(ranking_id)  # without a call, as points are judged more often than anything else
+    if ranking is None or ranking.closed_at is not None:
+        existing(state.rankings, "ranking", ranking_id)
         raise Conflict(f"Ranking {ranking_id} is closed; reopen it first.")
     return ranking
 

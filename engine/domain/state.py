@@ -12,7 +12,7 @@ from engine.domain.awards import Scoring
 from engine.domain.events import Result
 from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Stage, UnityId
 
 _Id = TypeVar("_Id", bound=int)
 _T_co = TypeVar("_T_co", covariant=True)
@@ -140,7 +140,8 @@ class RankingState(Protocol):
 
 class PublicationState(Protocol):
     """`frozen_at` is None while the public end is not held. `seen` returns the last sequence that the public has seen
-    of a log with this head. `hidden`: the rankings that the public does not see."""
+    of a log with this head. `hidden`: the rankings that the public does not see. `stage` is None while the tournament
+    can change."""
 
     @property
     def hidden(self) -> Collection[RankingId]: ...
@@ -148,6 +149,8 @@ class PublicationState(Protocol):
     def published(self) -> bool: ...
     @property
     def frozen_at(self) -> Sequence | None: ...
+    @property
+    def stage(self) -> Stage | None: ...
     def seen(self, head: Sequence) -> Sequence: ...
 
 

@@ -134,6 +134,8 @@ TiebreakCode = Literal[
 TiebreakEdition = Literal["2024-08", "2026-03"]
 """The edition of FIDE's tie-break regulations, by when it came into force."""
 TiebreakPairing = Literal["swiss", "predetermined"]
+Stage = Literal["archived", "deleted"]
+"""Of a tournament that cannot be changed."""
 
 
 # Control characters, and those that reorder the text around them, in tables and terminals too (Unicode Standard Annex

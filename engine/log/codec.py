@@ -39,7 +39,9 @@ from engine.domain.events import (
     Points,
     PointsAdded,
     PointsScored,
+    TournamentDeleted,
     TournamentRenamed,
+    TournamentRestored,
     origin,
 )
 from engine.domain.terms import OPERATOR, ActorId, Sequence
@@ -286,6 +288,8 @@ class Topic(IntEnum):
     RENAMED = -2
     ERASED = -3
     SCORED = -4
+    DELETED = -5
+    RESTORED = -6
 
 
 TOPICS: Final[Mapping[type[Event], Topic]] = {
@@ -293,6 +297,8 @@ TOPICS: Final[Mapping[type[Event], Topic]] = {
     TournamentRenamed: Topic.RENAMED,
     CompetitorErased: Topic.ERASED,
     PointsScored: Topic.SCORED,
+    TournamentDeleted: Topic.DELETED,
+    TournamentRestored: Topic.RESTORED,
 }
 _TOPICS: Final[Mapping[type[Event], tuple[int, ...]]] = {
     kind: (TOPICS[kind],) if kind in TOPICS else () for kind in get_args(Event)

@@ -37,6 +37,14 @@ _RENAMED: Final = """
     FROM topic
     WHERE tournament_id = ANY($1::bigint[]) AND topic = -2
 """
+# Topics as in `migrations/0001_log.sql`: the last of the two is the tournament's.
+_WITHDRAWN: Final = """
+    SELECT tournament_id
+    FROM topic
+    WHERE tournament_id = ANY($1::bigint[]) AND topic IN (-6, -5)
+    GROUP BY tournament_id
+    HAVING max(sequence) FILTER (WHERE topic = -5) > coalesce(max(sequence) FILTER (WHERE topic = -6), 0)
+"""
 _SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
 _OPENED: Final = "SELECT slug, name FROM tournament WHERE tournament_id = $1"
 _BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
@@ -64,12 +72,14 @@ _NEXT_IDS_OF_COORDINATOR: Final = """
 
 
 class RegistryEntry(Struct, frozen=True):
-    """A tournament with its current name, and the last sequence of its log."""
+    """A tournament with its current name, and the last sequence of its log. `withdrawn`: it was deleted over HTTP, and
+    its log is still there."""
 
     tournament_id: TournamentId
     slug: str
     name: str
     sequence: Sequence
+    withdrawn: bool = False
 
 
 async def open_tournament(
@@ -106,20 +116,35 @@ async def is_deleted(connection: Connection, tournament_id: TournamentId) -> boo
     return found
 
 
+async def withdrawn_among(connection: Connection, tournament_ids: Iterable[TournamentId]) -> set[TournamentId]:
+    """Those of the tournaments that were deleted over HTTP, and not restored."""
+    return {row["tournament_id"] for row in await connection.fetch(_WITHDRAWN, list(tournament_ids))}
+
+
 async def tournaments(connection: Connection) -> list[RegistryEntry]:
-    """All tournaments, in the order of their slugs."""
-    return await _named(connection, [RegistryEntry(*row) for row in await connection.fetch(_TOURNAMENTS)])
+    """All tournaments whose log is there, in the order of their slugs."""
+    entries = [RegistryEntry(*row) for row in await connection.fetch(_TOURNAMENTS)]
+    withdrawn = await withdrawn_among(connection, [entry.tournament_id for entry in entries])
+    entries = [msgspec.structs.replace(entry, withdrawn=entry.tournament_id in withdrawn) for entry in entries]
+    return await _named(connection, entries)
 
 
 async def tournaments_after(
     connection: Connection, after: str, among: Iterable[TournamentId] | None, limit: int
 ) -> list[RegistryEntry]:
-    """The next tournaments after a slug, `among` these or, None, all, in the order of their slugs: at most `limit`."""
-    bound = None if among is None else list(among)
-    rows = await connection.fetch(_TOURNAMENTS_AFTER, after, bound, limit)
-    found = await heads.current(connection, [row["tournament_id"] for row in rows])
-    entries = [RegistryEntry(one, slug, name, found[one].sequence) for one, slug, name in rows if one in found]
-    return await _named(connection, entries)
+    """The next tournaments after a slug that clients see, `among` these or, None, all, in the order of their slugs: at
+    most `limit`."""
+    bound, entries = None if among is None else list(among), list[RegistryEntry]()
+    while len(entries) < limit:
+        rows = await connection.fetch(_TOURNAMENTS_AFTER, after, bound, limit)
+        ids = [row["tournament_id"] for row in rows]
+        found, withdrawn = await heads.current(connection, ids), await withdrawn_among(connection, ids)
+        shown = [row for row in rows if row["tournament_id"] in found.keys() - withdrawn]
+        entries += [RegistryEntry(one, slug, name, found[one].sequence) for one, slug, name in shown]
+        if len(rows) < limit:
+            break
+        after = rows[-1]["slug"]
+    return await _named(connection, entries[:limit])
 
 
 async def _named(connection: Connection, entries: list[RegistryEntry]) -> list[RegistryEntry]:

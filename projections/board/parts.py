@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 from engine.domain.awards import Scoring
 from engine.domain.events import Criterion
 from engine.domain.options import UnityOptions, options_of
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, Stage, UnityId
 from projections.board.board import (
     Board,
     Competition,
@@ -48,6 +48,7 @@ class _Publication(Struct, tag="publication", array_like=True):
     seen_before: Sequence
     hidden: list[RankingId]
     presentation: Presentation
+    stage: Stage | None = None
 
 
 class _Competitors(Struct, tag="competitors", array_like=True):
@@ -127,8 +128,8 @@ def parts_of(board: Board) -> Iterator[bytes]:
 
 def _runs(board: Board) -> Iterator[_Run]:
     if board.publication != Publication():
-        published, frozen_at, seen_before, hidden, presentation = astuple(board.publication)
-        yield _Publication(published, frozen_at, seen_before, sorted(hidden), presentation)
+        published, frozen_at, seen_before, hidden, *others = astuple(board.publication)
+        yield _Publication(published, frozen_at, seen_before, sorted(hidden), *others)
     for competitor_ids in _runs_of_ids(board.competitors):
         yield _Competitors(competitor_ids, [Raw(board.competitors.packed(c)) for c in competitor_ids])
     for competition_ids in _runs_of_ids(board.competitions):
@@ -177,6 +178,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     seen_before=run.seen_before,
                     hidden=frozenset(run.hidden),
                     presentation=run.presentation,
+                    stage=run.stage,
                 )
             case _Competitors():
                 for competitor_id, packed in zip(run.ids, run.packed, strict=True):

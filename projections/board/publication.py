@@ -18,7 +18,7 @@ from engine.domain import events
 from engine.domain.commands import NextReveal
 from engine.domain.events import Points, Recorded, Revaluation
 from engine.domain.presentation import ZONE_DEFAULT
-from engine.domain.terms import CompetitionId, RankingId, Sequence
+from engine.domain.terms import CompetitionId, RankingId, Sequence, Stage
 
 PublicationEvent = (
     events.TournamentPublished
@@ -28,6 +28,7 @@ PublicationEvent = (
     | events.RankingHidden
     | events.RankingShown
     | events.PresentationChanged
+    | events.StageEvent
 )
 
 
@@ -57,13 +58,14 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
     """`frozen_at`: the event at which the public end is held. None: it is not held. An unpublished tournament can be
     frozen, too. `seen_before`: the last sequence that the public had seen when the tournament was last unpublished; 0:
     it never was. `hidden`: the rankings that the public does not see. `presentation`: how the tournament presents
-    itself."""
+    itself. `stage`: archived or deleted; None: it can change."""
 
     published: bool = False
     frozen_at: Sequence | None = None
     seen_before: Sequence = Sequence(0)
     hidden: frozenset[RankingId] = frozenset()
     presentation: Presentation = Presentation()
+    stage: Stage | None = None
 
     def public_end(self, head: Sequence) -> Sequence | None:
         """The last event that the public sees of a log that ends at `head`. None: it sees nothing, because the
@@ -86,7 +88,11 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
             case events.TournamentPublished():
                 return msgspec.structs.replace(self, published=True)
             case events.TournamentUnpublished():
-                return msgspec.structs.replace(self, published=False, seen_before=self.seen(Sequence(sequence - 1)))
+                return self._unpublished(sequence)
+            case events.TournamentDeleted():
+                return msgspec.structs.replace(self._unpublished(sequence), stage=event.stage)
+            case events.TournamentArchived() | events.TournamentRestored():
+                return msgspec.structs.replace(self, stage=event.stage)
             case events.PublicationFrozen():
                 return msgspec.structs.replace(self, frozen_at=event.at)
             case events.PublicationRevealed():
@@ -99,6 +105,9 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
                 return msgspec.structs.replace(self, presentation=self.presentation.after(sequence, event))
             case _:
                 assert_never(event)
+
+    def _unpublished(self, sequence: Sequence) -> "Publication":
+        return msgspec.structs.replace(self, published=False, seen_before=self.seen(Sequence(sequence - 1)))
 
 
 class NextRevealSearch:

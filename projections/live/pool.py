@@ -100,14 +100,22 @@ class LivePool:
     """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that the pool or a
     docket lets continue. `bytes_max`: the estimated bytes of all lives; pinned ones and the last one used stay even
     beyond it. `expire_points`: what reads wait for where points are due; None: they do not wait. `expiring`: the lives
-    in which points expire, each with a boundary before which nothing is due."""
+    in which points expire, each with a boundary before which nothing is due. `of_operator`: it also has tournaments
+    that were deleted over HTTP."""
 
     def __init__(
-        self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int, expire_points: Expire | None
+        self,
+        database: Database,
+        tasks: asyncio.TaskGroup,
+        *,
+        bytes_max: int,
+        expire_points: Expire | None,
+        of_operator: bool,
     ) -> None:
         self.rounds = Rounds()
         self.expiring: dict[LiveTournament, datetime] = {}
         self._expire_points = expire_points
+        self._of_operator = of_operator
         self._database = database
         self._tasks = tasks
         self._bytes_max = bytes_max
@@ -179,7 +187,8 @@ class LivePool:
                 self._evict()
 
     async def _load_once(self, tournament_id: TournamentId) -> None:
-        """Loads once for all waiting tasks; cancelling one of them does not stop the loading. Raises as `pinned`."""
+        """Loads once for all waiting tasks; cancelling one of them does not stop the loading. Raises as `pinned`, and
+        NotFound if the tournament was deleted over HTTP."""
         if time.monotonic() < self._stopped_at.get(tournament_id, -STOPPED_SECONDS) + STOPPED_SECONDS:
             raise TournamentStopped
         await asyncio.shield(self._loading.begun(tournament_id, lambda: self._load(tournament_id)))
@@ -189,6 +198,8 @@ class LivePool:
         try:
             with LIVES_LOADING.track_inprogress():
                 async with self._reading(tournament_id) as connection:
+                    if not self._of_operator and await registry.withdrawn_among(connection, [tournament_id]):
+                        raise NotFound(NO_TOURNAMENT)
                     live = await load(connection, tournament_id, self._look_at_time_of)
                     # A process that could not read the log may have noted a stop.
                     await tables.resume(connection, tournament_id, live.head)
@@ -480,10 +491,14 @@ class LivePool:
                 yield events
 
     def fold_appended(self, live: LiveTournament, block: Block, appended: Appended) -> bool:
-        """As `LiveTournament.fold_appended`. Raises TournamentStopped and HistoryReplaced."""
+        """As `LiveTournament.fold_appended`; a live whose tournament the block deletes is dropped. Raises
+        TournamentStopped and HistoryReplaced."""
         try:  # `_watched` would take longer than everything else, and every block passes here
             return live.fold_appended(block, appended)
         except Exception as fault:
+            if live.deleted:
+                self.drop(live)
+                return True
             if (error := self._alarmed(live, fault)) is None:
                 raise
             raise error from fault
@@ -508,7 +523,10 @@ class LivePool:
 
     def _alarmed(self, live: LiveTournament, fault: Exception) -> TallybookError | None:
         """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise. None: the
-        fault is not the tournament's."""
+        fault is not the tournament's, or the tournament was deleted."""
+        if live.deleted:
+            self.drop(live)
+            return None
         if isinstance(fault, LogForked):
             self.drop(live)
             self._alarm_fork(fault)
@@ -583,11 +601,15 @@ async def in_time(read_at: float) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def open_live_pool(
-    database: Database, *, bytes_max: int = MEMORY_BYTES, expire_points: Expire | None = None
+    database: Database,
+    *,
+    bytes_max: int = MEMORY_BYTES,
+    expire_points: Expire | None = None,
+    of_operator: bool = True,
 ) -> AsyncIterator[LivePool]:
     """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
-        pool = LivePool(database, tasks, bytes_max=bytes_max, expire_points=expire_points)
+        pool = LivePool(database, tasks, bytes_max=bytes_max, expire_points=expire_points, of_operator=of_operator)
         yield pool
         pool.close()
 

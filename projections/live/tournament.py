@@ -18,7 +18,7 @@ import msgspec
 import structlog
 from asyncpg import Connection
 
-from engine.domain.errors import LogForked, LogUnreadable
+from engine.domain.errors import NO_TOURNAMENT, LogForked, LogUnreadable, NotFound
 from engine.domain.events import (
     Points,
     Recorded,
@@ -89,6 +89,7 @@ class LiveTournament:
     """One tournament in memory. `slug`: the registry's slug when the live was loaded; None: the registry had no such
     tournament. `pins`: the number of reasons to keep it in memory. `dropped`: it is no longer valid; load another.
     `followers` are called with every event that it folds. `results`, `sums`: those of rankings that needed them.
+    `deleted`: the next event deletes the tournament, and is not folded.
     `recorded_at`: when the event at the head was recorded; None: unknown, because nothing was folded since the live was
     loaded from tables, and no points expire. `expires`: whether points expire; `on_expiring` is called whenever the
     next boundary may come sooner."""
@@ -112,6 +113,7 @@ class LiveTournament:
         self.nested_sets = NestedSets(self)
         self.pins = 0
         self.dropped = False
+        self.deleted = False
         self.catching_up = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
         self.results: KeptOfRankings[Results] = KeptOfRankings(self, update_of_results)
@@ -133,8 +135,8 @@ class LiveTournament:
     def fold(self, events: Iterable[Recorded], head: Head) -> None:
         """Folds those `events` that are beyond the live, and moves it to `head` if that is beyond it.
 
-        They must follow the live without a gap. Raises LogUnreadable, and LogForked if an event that it has folded was
-        set aside; the live must then be dropped.
+        They must follow the live without a gap. Raises LogUnreadable, NotFound if one deletes the tournament, and
+        LogForked if an event that it has folded was set aside; the live must then be dropped.
         """
         sequence = self.head.sequence
         for recorded in events:
@@ -151,6 +153,8 @@ class LiveTournament:
                 for follow in self.followers:
                     follow(recorded)
             except Exception as error:  # a defect stops this tournament only
+                if self.deleted:
+                    raise
                 raise LogUnreadable.unfoldable(self.tournament_id, sequence, error) from error
             self.recorded_at = recorded.recorded_at
         if self.revisions.set_aside:
@@ -200,6 +204,9 @@ class LiveTournament:
     def _note(self, recorded: Recorded) -> None:
         """Passes an event without points to the derived data that each live has."""
         event = recorded.event
+        if event.deletes:
+            self.deleted = True
+            raise NotFound(NO_TOURNAMENT)
         if not event.judged:
             head, until = self._expired_at
             self._expired_at = recorded.sequence, until if head == recorded.sequence - 1 else self.recorded_at

@@ -217,6 +217,7 @@ PUBLICATION: Final = Table(
         Column("accent", "text", taken=attrgetter("presentation.accent")),
         Column("logo", "bigint", taken=attrgetter("presentation.logo")),
         Column("listed", "boolean", taken=attrgetter("presentation.listed")),
+        Column("stage", "text"),
     ),
 )
 COMPETITOR: Final = Table(
@@ -323,6 +324,7 @@ def publication_of(row: Row) -> Publication:
         seen_before=row["seen_before"],
         hidden=frozenset(row["hidden"]),
         presentation=Presentation(**{name: row[name] for name in Presentation.__struct_fields__}),
+        stage=row["stage"],
     )
 
 

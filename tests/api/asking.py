@@ -29,7 +29,10 @@ TAGGED = [name for name, operation in BY_NAME.items() if isinstance(operation, R
 READS = [name for name, operation in BY_NAME.items() if not isinstance(operation, Write)]
 WRITES = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
 OPERATIONS = READS + WRITES
-every_write = pytest.mark.parametrize("name", WRITES)
+every_write = pytest.mark.parametrize(
+    "name", [one for one in WRITES if one not in {"PUT restore.json", "PUT delete.json"}]
+)
+"""But those that need an archived tournament, or leave none."""
 
 
 async def with_points(season: Season) -> Season:
@@ -75,7 +78,10 @@ async def ask(
     path = path_of(name, season)
     if name in READS:
         return await client.get(path + query_of(name), headers)
-    return await (client.post if name.startswith("POST") else client.put)(path, example_of(name) | more, headers)
+    form = example_of(name) | more
+    if "slug" in form:
+        form["slug"] = client.tournament
+    return await (client.post if name.startswith("POST") else client.put)(path, form, headers)
 
 
 def keyed(key: str) -> dict[str, str]:

@@ -262,7 +262,9 @@ STORY: Final = (
         query="after=0",
         lines=2,
     ),
+    Step(operation_id="archiveTournament"),
     Step(operation_id="showTournament"),
+    Step(operation_id="restoreTournament"),
     Step(
         operation_id="createTournament",
         about="With a token for all tournaments.",
@@ -278,6 +280,9 @@ STORY: Final = (
     ),
     Step(operation_id="revokeToken", ids={"token_id": "$CLUB"}),
     Step(operation_id="listTokens"),
+    Step(
+        operation_id="deleteTournament", about="With a token for all tournaments.", body={"slug": "chess-club-ladder"}
+    ),
     Step(operation_id="showHealth"),
     Step(operation_id="showReadiness"),
     Step(operation_id="showDocument"),

@@ -8,7 +8,7 @@ import pytest
 from api.access.auth import Scope
 from engine.log.registry import tournaments
 from tests.api.asking import refused
-from tests.service import Answer, Client, Service, make_token
+from tests.service import Answer, Client, Service, deltas, make_token, play_season
 
 ELSEWHERE: Final = "no-such-tournament"
 
@@ -73,6 +73,34 @@ async def test_a_tournament_is_created_once_however_often_it_is_sent(platform: C
     assert [theirs.json["tournament"]["slug"], unkeyed.json["tournament"]["slug"]] == ["cup-2", "cup-3"]
     async with service.database.connection() as connection:
         assert {one.slug for one in await tournaments(connection)} >= {"cup", "cup-2", "cup-3"}
+
+
+async def test_an_archived_tournament_is_only_read_until_it_is_restored(service: Service, token: str) -> None:
+    made = (await asked(service.client(ELSEWHERE, token), "POST", "tournaments.json", name="Cup")).json
+    client = service.client("cup", token)
+    season = await play_season(client)
+    refused(await service.client("cup", await make_token(service.database, Scope.WRITE)).put("archive.json"), 403)
+    answer = await client.put("archive.json")
+    assert (answer.status, answer.json["tournament"]) == (200, {"stage": "archived"})
+    points = {"participants_delta": deltas((season.ids[0], season.unity_id, 5))}
+    for path, form in (
+        (f"{season.path}/add.json", points),
+        (f"competitions/{season.competition_id}/void.json", {}),
+        (f"competitions/{season.competition_id}.json", {"result": ""}),
+        ("publication.json", {"published": "true"}),
+        ("archive.json", {}),
+    ):
+        answer = await client.put(path, form)
+        refused(answer, 409)
+        assert answer.json["message"] == "This tournament is archived; restore it first."
+    refused(await client.get(f"competitions/{season.competition_id}/void.json"), 409)
+    assert (await client.get(f"{season.path}/standings.json")).status == 200
+    assert (await client.get("tournament.json")).json["tournament"]["stage"] == "archived"
+    assert (await client.put("restore.json")).json["tournament"] == {"stage": None}
+    assert (await client.put(f"{season.path}/add.json", points)).status == 200
+    refused(await client.put("restore.json"), 409)
+    assert (await client.put("archive.json")).status == 200
+    assert (await client.put("delete.json", {"slug": made["tournament"]["slug"]})).status == 200
 
 
 async def test_tournaments_are_listed_in_parts(platform: Client) -> None:

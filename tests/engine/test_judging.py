@@ -1595,6 +1595,7 @@ HIDDEN, SHOWN = Publication(), Publication(published=True)
 WITHOUT_ONE: Final = Publication(hidden=frozenset({OVERALL}))
 HELD, HELD_BACK = Publication(published=True, frozen_at=12), Publication(frozen_at=12)
 TAKEN_AWAY: Final = Publication(seen_before=15)
+ARCHIVED, DELETED = Publication(stage="archived"), Publication(stage="deleted")
 
 
 def publish(published: bool = True) -> Command:
@@ -1638,6 +1639,11 @@ PUBLISHING: Final[dict[str, tuple[Publication, Command, Event]]] = {
     "revealed before it is published": (HELD_BACK, reveal(13), revealed(13)),
     "revealed through the next competition": (HELD, reveal("next", 17), revealed(17)),
     "revealed for good": (HELD, reveal("all"), revealed()),
+    "archived": (HELD, commands.ArchiveTournament(), events.TournamentArchived()),
+    "restored": (ARCHIVED, commands.RestoreTournament(), events.TournamentRestored()),
+    "deleted": (SHOWN, commands.DeleteTournament(), events.TournamentDeleted()),
+    "deleted when it was archived": (ARCHIVED, commands.DeleteTournament(), events.TournamentDeleted()),
+    "restored when it was deleted": (DELETED, commands.RestoreTournament(), events.TournamentRestored()),
 }
 NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]] = {
     "published twice": (SHOWN, publish(), Conflict, "already published"),
@@ -1664,6 +1670,11 @@ NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]
         *(HELD, commands.ChangePublication(freeze="now", reveal="all", head=HEAD)),
         *(Unacceptable, "freeze: must be sent alone"),
     ),
+    "archived twice": (ARCHIVED, commands.ArchiveTournament(), Conflict, "is archived; restore it first"),
+    "published when it is archived": (ARCHIVED, publish(), Conflict, "is archived; restore it first"),
+    "deleted twice": (DELETED, commands.DeleteTournament(), NotFound, "is deleted"),
+    "archived when it is deleted": (DELETED, commands.ArchiveTournament(), NotFound, "is deleted"),
+    "restored without need": (SHOWN, commands.RestoreTournament(), Conflict, "neither archived nor deleted"),
     "somebody was faster": (HELD, reveal("next", 17, held=11), Conflict, "Someone else has just revealed"),
 }
 
@@ -1714,6 +1725,8 @@ REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
     ),
     ("that it was published", events.TournamentPublished(), publish(False)),
     ("that it was frozen", frozen(12), reveal("next", 13)),
+    ("that it was archived", events.TournamentArchived(), commands.RestoreTournament()),
+    ("that it was deleted", events.TournamentDeleted(), commands.RestoreTournament()),
 ]
 
 
@@ -1850,6 +1863,8 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (events.RankingHidden(ranking_id=OVERALL), commands.ChangeVisibility(ranking_id=OVERALL, hidden=True)),
     (events.TournamentPublished(), publish()),
     (frozen(12), freeze()),
+    (events.TournamentArchived(), add((ANNA, POINTS, 1))),
+    (events.TournamentDeleted(), commands.RenameTournament(name="Cup")),
 ]
 
 
@@ -1874,9 +1889,10 @@ def test_what_is_structural() -> None:
         events.ClassificationDeclared,
         events.ScoringDeclared,  # nothing is refused because of it, but the points of a result depend on it
         events.EventSetAside,
-        events.TournamentUnpublished,  # these three are tried by what undoes them, see below
+        events.TournamentUnpublished,  # these are tried by what undoes them, see below
         events.PublicationRevealed,
         events.RankingShown,
+        events.TournamentRestored,
         events.RankingsOrdered,
         events.PointsExpired,
     }
@@ -1895,6 +1911,7 @@ def test_what_ends_a_publication_or_a_freeze_may_overtake_a_decision(board: Boar
             events.RankingShown(ranking_id=OVERALL),
             commands.ChangeVisibility(ranking_id=OVERALL, hidden=False),
         ),
+        (events.TournamentArchived(), events.TournamentRestored(), commands.RestoreTournament()),
     ):
         fold_events(board, begun)
         assert decide(board, when)
@@ -1962,6 +1979,9 @@ def test_every_command_has_cases() -> None:
         commands.ChangeVisibility,
         commands.VoidCompetition,
         commands.UnvoidCompetition,
+        commands.ArchiveTournament,
+        commands.DeleteTournament,  # its slug is compared where it is sent
+        commands.RestoreTournament,
     }
     assert refused == asked - without_fields
 
@@ -1980,6 +2000,7 @@ def test_every_event_has_cases() -> None:
     }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
         events.TournamentUnpublished,  # see above
+        events.TournamentRestored,
         events.RankingShown,
         events.RankingsOrdered,
         events.PublicationRevealed,

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from engine.domain import events
 from engine.domain.events import Delta, Event, Recorded
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, Stage, UnityId
 from projections.board.board import Board, Competitor, Revisions, fold
 from projections.board.hierarchy import NestedSetBounds
 from projections.board.publication import Presentation, Publication
@@ -68,6 +68,7 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
     undone: dict[RankingId, dict[Sequence, int]] = {}
     erased = {e.competitor_id for e in history if isinstance(e, events.Naming) and e.commitment is not UNSET}
     published, frozen_at, seen_before = False, None, 0
+    stage: Stage | None = None
     hidden: set[RankingId] = set()
     presentation: dict[str, Any] = {"zone": "UTC", "language": None, "accent": None, "logo": None, "listed": False}
     for sequence, event in enumerate(history, start=1):
@@ -76,6 +77,12 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
                 published = True
             case events.TournamentUnpublished():
                 published, seen_before = False, max(seen_before, frozen_at or sequence - 1)
+            case events.TournamentDeleted():
+                seen_before = max(seen_before, frozen_at or sequence - 1) if published else seen_before
+                published = False
+                stage = "deleted"
+            case events.TournamentArchived() | events.TournamentRestored():
+                stage = "archived" if isinstance(event, events.TournamentArchived) else None
             case events.PublicationFrozen(at=at):
                 frozen_at = at
             case events.PublicationRevealed(to=to):
@@ -135,6 +142,7 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
         seen_before=seen_before,
         hidden=frozenset(hidden),
         presentation=Presentation(**presentation),
+        stage=stage,
     )
     its = {
         c: (said["participants"], said["counts"], struck[c], said["result"], said["winner_id"])

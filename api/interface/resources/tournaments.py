@@ -12,9 +12,9 @@ from api.interface.declarations import Acting, Action, NoQuestion, Operation, Re
 from api.interface.fields import NAME, SHORT, Field, number_up_to
 from api.interface.rendering import Answer, BoardNow, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources.presentation import ZONE
-from engine.domain.commands import RenameTournament
+from engine.domain.commands import ArchiveTournament, DeleteTournament, RenameTournament, RestoreTournament
 from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound
-from engine.domain.terms import TournamentId
+from engine.domain.terms import Stage, TournamentId
 from engine.domain.times import instant
 from engine.log import registry
 from projections.answers.tournament import TournamentQuestion
@@ -25,6 +25,10 @@ from projections.past import moments
 
 SLUG_CHARACTERS_LOGGED: Final = 100
 TOURNAMENTS_LISTED_MAX: Final = 1_000
+_DELETED: Final = (
+    "Nobody can reach it, and its slug stays taken. Its log is kept until the operator deletes it on the command line; "
+    "until then, the operator can restore the tournament."
+)
 
 
 async def pin_named(
@@ -66,7 +70,7 @@ class ListedTournamentShape(Struct):
 
 class TournamentStateShape(Struct, kw_only=True):
     """How much there is after the event `sequence`. `public_end`: the last event that the public sees; null: it sees
-    nothing."""
+    nothing. `stage`: archived; null: it can change."""
 
     id: int
     slug: str | None
@@ -78,6 +82,18 @@ class TournamentStateShape(Struct, kw_only=True):
     rankings: int
     published: bool
     public_end: int | None
+    stage: Stage | None
+
+
+class TournamentStageShape(Struct):
+    """`stage`: null: it can change."""
+
+    stage: Stage | None
+
+
+class DeletedTournamentShape(Struct):
+    stage: Stage
+    note: str
 
 
 class OfName(Protocol):
@@ -85,8 +101,21 @@ class OfName(Protocol):
     def name(self) -> str: ...
 
 
+class OfStage(Protocol):
+    @property
+    def stage(self) -> Stage | None: ...
+
+
 def _render_name(_view: BoardNow, answer: Answer, of: OfName) -> bytes:
     return answer.body(encode(TournamentShape(of.name)))
+
+
+def _render_stage(_view: BoardNow, answer: Answer, of: OfStage) -> bytes:
+    return answer.body(encode(TournamentStageShape(of.stage)))
+
+
+def _render_deletion(_view: BoardNow, answer: Answer, _event: object) -> bytes:
+    return answer.body(encode(DeletedTournamentShape("deleted", _DELETED)))
 
 
 def _listed(entry: registry.RegistryEntry) -> ListedTournamentShape:
@@ -118,6 +147,7 @@ async def _state(context: RecallContext, answer: Answer, _question: NoQuestion) 
         rankings=state.rankings,
         published=state.publication.published,
         public_end=state.public_end,
+        stage=state.publication.stage,
     )
     return tagged_body(answer.body(encode(shown)))
 
@@ -135,6 +165,26 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         scope=Scope.ADMIN,
         example={"name": "Summer Open"},
     ),
+    Write(
+        "PUT",
+        "archive.json",
+        "Archive the tournament: everything in it can be read, and nothing changed",
+        operation_id="archiveTournament",
+        command=ArchiveTournament,
+        answer=Answer("tournament", TournamentStageShape),
+        render=_render_stage,
+        scope=Scope.ADMIN,
+    ),
+    Write(
+        "PUT",
+        "restore.json",
+        "Restore an archived tournament: it can change again",
+        operation_id="restoreTournament",
+        command=RestoreTournament,
+        answer=Answer("tournament", TournamentStageShape),
+        render=_render_stage,
+        scope=Scope.ADMIN,
+    ),
     Recall(
         "tournament.json",
         "Show the name of the tournament, and how much there is in it",
@@ -142,6 +192,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("tournament", TournamentStateShape),
         question=NoQuestion,
         render=_state,
+    ),
+    Write(
+        "PUT",
+        "delete.json",
+        "Delete the tournament, with a token for all: from now on it is 404; only the operator can restore it",
+        operation_id="deleteTournament",
+        command=DeleteTournament,
+        answer=Answer("tournament", DeletedTournamentShape),
+        render=_render_deletion,
+        fields=(Field("slug", SHORT, "its slug, sent again", required=True),),
+        scope=Scope.ADMIN,
+        example={"slug": "summer-open"},
     ),
 )
 TOURNAMENT_ACTIONS: Final = (

@@ -211,6 +211,10 @@ async def ranking(view: View, ids: PathIds) -> Beginning:
     return Beginning(about=view.ranking(ids["ranking_id"]).name)
 
 
+async def deletion(view: View, _ids: PathIds) -> Beginning:
+    return Beginning(labels={"slug": f"To delete it, type {view.live.slug}"})
+
+
 async def scored_ranking(view: View, ids: PathIds) -> Beginning:
     """Where results give nothing, there is nothing to look at first."""
     found = view.ranking(ids["ranking_id"])

@@ -37,7 +37,7 @@ from api.web.console.beginnings import LIKE_FIELD, LIKE_FIELDS, RECORD
 from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
 from api.web.console.changes import ADD_POINTS, CREATE_LIKE, Change
 from api.web.console.first_steps import STEP_KIND, page_after
-from api.web.console.frame import Viewer, done_message
+from api.web.console.frame import CONSOLE, Viewer, done_message
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.lists_pages import removal_page
@@ -145,6 +145,8 @@ class ChangeHandlers:
             return await refused_reply(
                 partial(self._form_page, change), incoming, viewer, error, key=key, form=form, if_match=if_match
             )
+        if change.leaves:
+            return see_other(CONSOLE)
         then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
         if change.step is not None:
             then = await self._page_after(incoming, viewer, change.step)

@@ -52,11 +52,12 @@ Page = Callable[[Viewer, Venue, Beginning, Filling, str, str], bytes]
 class Change(Struct, frozen=True, kw_only=True):
     """A change. `path`: of its page, below that of the tournament; `back`: of the page that leads to it. After the
     change, `made`, the page of what the event makes, is shown; None: `back`. `fixed`: values that the form sends
-    without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `final`: they cannot be taken
-    back. `preview`: shows the effects; `looks_at_form`: only once the form is filled in. `mentions`: shows the texts
-    that contain the competitor's name. `tidy`: the form that was sent, as its page shows it again; `read` converts that
-    to the form that the operation takes. `step`: of the first steps of a tournament, after which the next one follows.
-    `page`: shows it, instead of the page that all forms have."""
+    without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `final`: they cannot be
+    taken back. `preview`: shows the effects; `looks_at_form`: only once the form is filled in. `mentions`: shows
+    the texts that contain the competitor's name. `leaves`: afterwards, there is no tournament to return to. `tidy`:
+    the form that was sent, as its page shows it again; `read` converts that to the form that the operation takes.
+    `step`: of the first steps of a tournament, after which the next one follows. `page`: shows it, instead of the
+    page that all forms have."""
 
     path: str
     operation: Write
@@ -73,6 +74,7 @@ class Change(Struct, frozen=True, kw_only=True):
     looks_at_form: bool = False
     mentions: bool = False
     with_competitors: bool = False
+    leaves: bool = False
     step: int | None = None
     tidy: Callable[[Form], dict[str, str]] = dict
     read: TakenForm = _as_sent
@@ -393,6 +395,34 @@ CONSOLE_CHANGES: Final = (
         back="",
         asked=(LOGO_FIELD,),
         warning="Its board has the new logo at once. Without one, the logo is removed.",
+    ),
+    Change(
+        path="/archive",
+        operation=BY_NAME["PUT archive.json"],
+        title="Archive the tournament",
+        button="Archive it",
+        back="",
+        warning="Everything in it can still be read. Nothing can be changed until it is restored.",
+    ),
+    Change(
+        path="/restore",
+        operation=BY_NAME["PUT restore.json"],
+        title="Restore the tournament",
+        button="Restore it",
+        back="",
+        warning="It can be changed again.",
+    ),
+    Change(
+        path="/delete",
+        operation=BY_NAME["PUT delete.json"],
+        title="Delete the tournament",
+        button="Delete it",
+        back="",
+        begin=beginnings.deletion,
+        warning="Its board and its pages are gone at once, for everybody, and no other tournament gets its address. "
+        "Only the operator of this service can restore it, until they delete it for good.",
+        final=True,
+        leaves=True,
     ),
     Change(
         path="/publication/publish",

@@ -53,6 +53,7 @@ FIELD_WORDS: Final[Mapping[str, FieldWords]] = {
     "add": FieldWords("Who joins", "their names, with commas between them"),
     "remove": FieldWords("Who leaves", "their names, as above; their points count again if they return"),
     "competitors": FieldWords("Who", "their names, with commas between them"),
+    "slug": FieldWords("The end of its address"),
     "zone": FieldWords("Time zone", "such as Europe/Berlin; empty: UTC"),
     "language": FieldWords(about="of its board"),
     "accent": FieldWords("Colour", "of its board, such as aa0000"),

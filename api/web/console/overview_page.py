@@ -62,6 +62,10 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
         links.append(way("Rename the tournament", venue.address("/name")))
         links.append(way("Change how it looks", venue.address("/presentation")))
         links.append(way("Change the logo", venue.address("/logo")))
+        stage, word = ("restore", "Restore") if overview.state.publication.stage else ("archive", "Archive")
+        links.append(way(f"{word} the tournament", venue.address(f"/{stage}")))
+        if viewer.token.tournament_ids is None:
+            links.append(way("Delete the tournament", venue.address("/delete")))
     return console_page(
         viewer,
         venue.name,
@@ -139,6 +143,14 @@ def quota_text(share: Share) -> str:
 
 def _public(venue: Venue, state: TournamentState) -> Html:
     """A link to the board, if it is public, and what it shows."""
+    if state.publication.stage is not None:
+        return joined(
+            (element("p", "This tournament is archived: nothing in it can be changed."), _board(venue, state))
+        )
+    return _board(venue, state)
+
+
+def _board(venue: Venue, state: TournamentState) -> Html:
     if not state.publication.published:
         return element("p", f"The public sees {public_text(state)}.")
     return element(

@@ -777,6 +777,18 @@ class Client:
         """Its slug stays. Needs scope `admin`."""
         return await self._change("PUT", _path(slug, "tournament"), {"name": name}, Done, idempotency_key)
 
+    async def archive_tournament(self, slug: str, *, idempotency_key: str | None = None) -> Done:
+        """It can only be read from then on. Needs scope `admin`."""
+        return await self._change("PUT", _path(slug, "archive"), {}, Done, idempotency_key)
+
+    async def restore_tournament(self, slug: str, *, idempotency_key: str | None = None) -> Done:
+        """An archived one can change again. Needs scope `admin`."""
+        return await self._change("PUT", _path(slug, "restore"), {}, Done, idempotency_key)
+
+    async def delete_tournament(self, slug: str, *, idempotency_key: str | None = None) -> Done:
+        """It is not found from then on; only the operator can restore it. Needs scope `admin` for all tournaments."""
+        return await self._change("PUT", _path(slug, "delete"), {"slug": slug}, Done, idempotency_key)
+
     async def show_tournament(self, slug: str) -> TournamentState:
         return await self._payload(_path(slug, "tournament"), {}, "tournament", TournamentState)
 

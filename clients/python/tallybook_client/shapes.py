@@ -622,7 +622,7 @@ class Presentation(Struct, frozen=True, kw_only=True):
 
 class TournamentState(Struct, frozen=True, kw_only=True):
     """How much there is after the event `sequence`. `public_end`: the last event that the public sees; None: it sees
-    nothing."""
+    nothing. `stage`: "archived"; None: it can change."""
 
     id: int
     slug: str | None
@@ -634,6 +634,7 @@ class TournamentState(Struct, frozen=True, kw_only=True):
     rankings: int
     published: bool
     public_end: int | None
+    stage: str | None
 
 
 class Publication(Struct, frozen=True, kw_only=True):

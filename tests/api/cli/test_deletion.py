@@ -1,15 +1,18 @@
 """A tournament is deleted by the owner alone, after an export; and that it was there is kept for ever."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import asyncpg
 import pytest
+from aiohttp import ClientResponse
 
 from engine.domain.terms import OPERATOR, TournamentId
 from projections.tables.worker import Worker
+from tests.api.asking import refused
 from tests.api.cli.conftest import Tallybook
 from tests.desks import until
 from tests.poison import append_text
@@ -39,6 +42,15 @@ async def played(dsn: str) -> AsyncIterator[tuple[Service, Client, TournamentId]
         await client.post("tickets.json")
         await Worker(service.database).catch_up()
         yield service, client, tournament_id
+
+
+def followed(client: Client) -> AbstractAsyncContextManager[ClientResponse]:
+    """The stream of the tournament."""
+    address, headers = (
+        f"{client._url}/tournament/{client.tournament}/events",
+        {"Authorization": f"Bearer {client.token}"},
+    )
+    return client._session.get(address, headers=headers)
 
 
 async def rows_of(owner: asyncpg.Connection, tournament_id: TournamentId) -> set[str]:
@@ -75,9 +87,7 @@ async def test_nothing_of_it_is_left_but_that_it_was_there(
             "publication",
         } <= there
 
-        async with client._session.get(
-            f"{client._url}/tournament/{slug}/events", headers={"Authorization": f"Bearer {client.token}"}
-        ) as stream:
+        async with followed(client) as stream:
             told = await tallybook.done("tournament", "delete", slug, "--archive", str(file))
             assert "would be deleted" in told
             assert await rows_of(owner, tournament_id) == there
@@ -127,6 +137,60 @@ async def test_the_first_changes_after_a_deletion_are_answered_404(
 
 async def _is_gone(client: Client) -> bool:
     return (await client.get("competitors.json")).status == 404
+
+
+async def test_what_is_deleted_over_http_is_gone_for_all_at_once_until_the_operator_restores_it(
+    dsn: str, tallybook: Tallybook, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    async with played(dsn) as (service, client, tournament_id), serve(dsn) as second:
+        slug, again = client.tournament, {"Content-Type": "application/json", "Idempotency-Key": "7"}
+        bound = service.client(slug, await make_token(service.database, tournament_ids=[tournament_id]))
+        there = second.client(slug, client.token)
+
+        async def seen_by(one: Client) -> list[int]:
+            paths = f"/board/{slug}", f"/board/{slug}/tournament.json", f"/tournament/{slug}/events"
+            return [
+                (await one.get("competitors.json")).status,
+                *[(await one.send("HEAD", path)).status for path in paths],
+                (await one.post("competitors.json", {"name": "Eve"})).status,
+            ]
+
+        assert [await seen_by(one) for one in (client, there, bound)] == [[200] * 5] * 3
+        refused(await bound.put("delete.json", {"slug": slug}), 403)
+        refused(await client.put("delete.json", {"slug": "summer"}), 422, "slug")
+        head = await owner.fetchval("SELECT sequence FROM head WHERE tournament_id = $1", tournament_id)
+        async with followed(client) as here, followed(there) as elsewhere:
+            answer = await client.put("delete.json", {"slug": slug})
+            assert (answer.status, answer.json["tournament"]["stage"]) == (200, "deleted")
+            assert "the operator can restore" in answer.json["tournament"]["note"]
+            assert [await seen_by(one) for one in (there, client, bound)] == [[404] * 5] * 3
+            for stream in here, elsewhere:
+                async for _ in stream.content:
+                    pass  # it ends
+        assert (await client.put("delete.json", {"slug": slug})).status == 404
+        assert [
+            (await one.send("GET", "/tournaments.json?limit=1")).json["tournaments"] for one in (client, bound)
+        ] == [
+            [],
+            [],
+        ]
+        name = (await tallybook.json("tournament", "list"))[0]["name"]
+        made = await client.send("POST", "/tournaments.json", json.dumps({"name": name}).encode(), again)
+        assert made.json["tournament"]["slug"] == f"{slug}-2"
+
+        assert [one["deleted"] for one in await tallybook.json("tournament", "list")] == ["over HTTP", None]
+        assert await owner.fetchval("SELECT sequence FROM head WHERE tournament_id = $1", tournament_id) == head + 1
+        assert (await tallybook("verify")).code == 0
+        await tallybook.done("tournament", "restore", slug)
+        assert [await seen_by(one) for one in (there, client, bound)] == [[200, 404, 404, 200, 200]] * 3
+        await client.put("publication.json", {"published": "true"})
+        assert await seen_by(there) == [200] * 5
+
+        assert (await client.put("delete.json", {"slug": slug})).status == 200
+        file = str(tmp_path / "gone.archive")
+        await tallybook.done("tournament", "export", slug, "--output", file)
+        await tallybook.done("tournament", "delete", slug, "--archive", file, "--yes")
+        assert await rows_of(owner, tournament_id) == {"deleted_tournament"}
 
 
 async def test_only_a_whole_archive_of_just_this_log_is_enough(

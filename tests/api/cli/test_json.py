@@ -24,6 +24,8 @@ GIVEN: Final = {
     "migrate": "",
     "tournament create": "Cup",
     "tournament rename": "{slug} Summer",
+    "tournament archive": "{slug}",
+    "tournament restore": "{slug}",
     "tournament present": "{slug} --zone Europe/Berlin",
     "tournament list": "",
     "competitor add": "{slug} Cid",

@@ -130,8 +130,8 @@ async def test_tournaments_are_listed_oldest_first_with_the_number_of_their_even
     cup, ladder = [await tallybook.json("tournament", "create", name) for name in ("Cup", "Ladder")]
     await tallybook.done("competitor", "add", "ladder", "Ann")
     assert await tallybook.json("tournament", "list") == [
-        {"id": cup["id"], "slug": "cup", "name": "Cup", "events": 1},
-        {"id": ladder["id"], "slug": "ladder", "name": "Ladder", "events": 2},
+        {"id": cup["id"], "slug": "cup", "name": "Cup", "events": 1, "deleted": None},
+        {"id": ladder["id"], "slug": "ladder", "name": "Ladder", "events": 2, "deleted": None},
     ]
     table = await tallybook.done("tournament", "list")
     assert [cell in table for cell in ("id", "slug", "events", "ladder", "Cup")] == [True] * 5

@@ -193,9 +193,15 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     assert (shown.zone, shown.listed, shown.accent) == ("UTC", True, None)
     await tallybook.change_publication(slug, published=True)
     assert (await tallybook.show_publication(slug)).published
+    await tallybook.archive_tournament(slug)
+    assert (await tallybook.show_tournament(slug)).stage == "archived"
+    await tallybook.restore_tournament(slug)
     assert (await tallybook.create_ticket(slug)).expires_at > datetime.now(UTC)
     with pytest.raises(NotFound, match="webhook"):
         await tallybook.test_webhook(slug, 1)
+    await tallybook.delete_tournament(slug)
+    with pytest.raises(NotFound):
+        await tallybook.show_tournament(slug)
 
 
 def _snake(operation_id: str) -> str:

@@ -15,12 +15,11 @@ from api.interface.declarations import Write
 from api.interface.fields import FormReader
 from engine.domain.errors import Unacceptable, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, TAGS_MAX
-from tests.api.asking import Log, example_of, keyed, path_of, refused, with_points
+from tests.api.asking import Log, every_write, example_of, keyed, path_of, refused, with_points
 from tests.api.rendered import BY_NAME
 from tests.service import FORM, Answer, Client, Season, listed
 
 JSON: Final = {"Content-Type": "application/json"}
-WRITES: Final = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ async def send(client: Client, name: str, path: str, body: object, headers: dict
 
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("first", ["form", "texts", "natural"])
-@pytest.mark.parametrize("name", WRITES)
+@every_write
 async def test_a_request_is_the_same_as_a_form_and_as_json(season: Season, log: Log, name: str, first: str) -> None:
     """With texts as in a form, and with numbers, lists and objects."""
     client, path, form = season.client, path_of(name, season), example_of(name)

@@ -137,6 +137,7 @@ async def test_nothing_is_rendered_for_a_minimal_answer(
                 "visibility.json",
                 "PUT rankings.json",
                 "PUT tournament.json",
+                "archive.json",
             )
         )
         assert (live.cache.size_bytes == 0) == small

@@ -280,6 +280,7 @@ INSTRUCTIONS: Final = {
     "PUT rankings.json": "an order",
     "PUT rankings/{ranking_id}/visibility.json": "whether it is hidden",
     "PUT tournament.json": "a name, which only the public is shown",
+    "PUT delete.json": "which tournament, again",
     "PUT points.json": "as add.json, for several rankings",
     "PUT results.json": "as the POST of a new competition, or the PUT of one with this key",
     "PUT competitions/{competition_id}/strike.json": "who is to be struck",

@@ -184,6 +184,9 @@ async def test_each_scope_reaches_as_far_as_it_should(
                     "PUT presentation",
                     "visibility",
                     "PUT tournament.json",
+                    "archive",
+                    "restore",
+                    "delete",
                 )
             ):
                 needed = Scope.ADMIN

@@ -45,6 +45,9 @@ HIDDEN_KINDS: Final = {
     "ScoringDeclared",  # the points that it gives tell
     "TournamentPublished",
     "TournamentUnpublished",
+    "TournamentArchived",
+    "TournamentDeleted",
+    "TournamentRestored",
     "PublicationFrozen",
     "PublicationRevealed",
     "RankingHidden",

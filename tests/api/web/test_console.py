@@ -106,6 +106,9 @@ EXPECTED: Final = {
     "/name": Scope.ADMIN,
     "/presentation": Scope.ADMIN,
     "/logo": Scope.ADMIN,
+    "/archive": Scope.ADMIN,
+    "/restore": Scope.ADMIN,
+    "/delete": Scope.ADMIN,
     "/publication/publish": Scope.ADMIN,
     "/publication/unpublish": Scope.ADMIN,
     "/publication/freeze": Scope.ADMIN,
@@ -244,6 +247,7 @@ async def test_links_lead_to_every_page(service: Service, visitor: Visitor, seas
     await season.client.put(f"{season.path}/visibility.json", {"hidden": "true"})
     for published in ({"published": "true"}, {"freeze": "now"}):
         await season.client.put("publication.json", published)
+    await season.client.put("archive.json")
     assert missed & await unreached(visitor.get, CONSOLE, templates) == set()
 
 
