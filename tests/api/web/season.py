@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from api.desk.desk import open_desk
+from engine.database.pool import open_database
 from engine.domain.commands import (
     AddPoints,
     ChangeCompetitor,
@@ -12,7 +14,7 @@ from engine.domain.commands import (
     RegisterCompetitor,
 )
 from engine.domain.events import Delta
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from projections.answers.view import view_of
 from projections.live.tournament import LiveTournament
 from tests import six_nations
@@ -75,9 +77,18 @@ class Championship:
         await desk.submit(self.live, command, actor=OPERATOR)
 
 
+async def play(dsn: str) -> None:
+    """Plays the season in an empty database, which publishes it."""
+    async with open_database(dsn, name="test") as database, open_desk(database) as desk:
+        live = await desk.live_pool.pin(await open_new_tournament(database, actor=OPERATOR))
+        await six_nations.play(desk, view_of(database, live))
+
+
 async def played(service: Service) -> Championship:
-    """Plays the season, which publishes it. The live stays pinned."""
-    live = await service.desk.live_pool.pin(await open_new_tournament(service.database, actor=OPERATOR))
-    ranking_id = await six_nations.play(service.desk, view_of(service.database, live))
+    """The season that was played in the database of the service. The live stays pinned."""
+    async with service.database.connection() as connection:
+        tournament_id = await connection.fetchval("SELECT min(tournament_id) FROM tournament")
+    live = await service.desk.live_pool.pin(TournamentId(tournament_id))
+    (ranking_id,) = live.board.rankings
     assert live.slug is not None
     return Championship(service, live, service.client(live.slug, None), ranking_id)
