@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Struct
 
 from api.cli.tournaments import open_tournament
-from api.interface import openapi
 from api.interface.declarations import TOURNAMENT
 from api.interface.public.reads import PUBLIC
 from api.web.docs.examples import Example, folded
@@ -28,6 +27,7 @@ from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.domain.terms import TournamentId
 from tests.api.receiver import receiver_on
+from tests.api.rendered import openapi_document
 from tests.service import Service, make_token, serve
 
 RECORDED: Final = Path(__file__).parents[2] / "api/web/docs/examples.json"
@@ -331,7 +331,7 @@ def _declared() -> dict[str, tuple[str, str, bool]]:
             path if path.startswith((TOURNAMENT, PUBLIC)) else f"$HOST{path}",
             "security" not in operation,
         )
-        for path, operations in openapi.described()["paths"].items()
+        for path, operations in openapi_document()["paths"].items()
         for method, operation in operations.items()
     }
 

@@ -14,7 +14,7 @@ from tests.what_counts.playing import Tournament
 
 AT_ONCE = 10
 """Seeds for which one database is made."""
-SEEDS, SEEDS_OF_LONG = 40, 1_000
+SEEDS, SEEDS_OF_LONG = 10, 1_000
 STEPS = 36
 
 

@@ -98,9 +98,8 @@ async def test_a_session_is_good_in_every_process_although_others_fail_at_its_ad
         assert (await visitor.get(CONSOLE)).status == 200
 
 
-@pytest.mark.parametrize(
-    ("to", "leads"),
-    [
+async def test_signing_in_leads_to_the_console_only(service: Service, token: str, subtests: pytest.Subtests) -> None:
+    for to, leads in [
         ("/console/tournament/cup?done=3", "/console/tournament/cup?done=3"),
         ("/console", "/console"),
         ("https://example.org/", "/console"),
@@ -108,13 +107,12 @@ async def test_a_session_is_good_in_every_process_although_others_fail_at_its_ad
         ("/consoles", "/console"),
         ("/console/\r\nX: y", "/console"),
         ("/board/x", "/console"),
-    ],
-)
-async def test_signing_in_leads_to_the_console_only(service: Service, token: str, to: str, leads: str) -> None:
-    async with visiting(service) as visitor:
-        answer = await visitor.sign_in(token, to)
-        assert answer.headers["Location"] == leads
-        assert "X" not in answer.headers
+    ]:
+        with subtests.test(to):
+            async with visiting(service) as visitor:
+                answer = await visitor.sign_in(token, to)
+                assert answer.headers["Location"] == leads
+                assert "X" not in answer.headers
 
 
 async def test_a_visitor_who_is_not_signed_in_signs_in_and_comes_to_the_page(service: Service, token: str) -> None:

@@ -110,22 +110,20 @@ async def test_lines_of_a_classification_are_chosen_and_compared_as_over_http(
     assert re.search(r"2 +│ 3 +│ ▼ 1 down +│ Ben +│ 3 +│ 4 +│ fouls", table), table
 
 
-@pytest.mark.parametrize(
-    ("criterion", "reason"),
-    [
+async def test_a_criterion_that_is_none_is_refused(
+    tallybook: Tallybook, league: League, subtests: pytest.Subtests
+) -> None:
+    for criterion, reason in [
         ("cards", r"Ranking \d+ has no unity 'cards'\."),
         ("points:worst=1", r"Ranking \d+ has no unity 'points:worst=1'\. Similar: 'points'\."),
         ("points:best=1:best=2", r"The criterion 'points:best=1:best=2' says the same thing twice\."),
         ("points:drop=4:1:drop=4:1", r"The criterion 'points:drop=4:1:drop=4:1' says the same thing twice\."),
         ("points:drop=4", r"The drop of 'points:drop=4' must be like 4:1, 8:2: from 4 competitions .*\."),
         ("999999", r"Ranking \d+ has no unity 999999\."),
-    ],
-)
-async def test_a_criterion_that_is_none_is_refused(
-    tallybook: Tallybook, league: League, criterion: str, reason: str
-) -> None:
-    (said,) = await tallybook.refused("classification", "declare", *of(league), criterion)
-    assert re.fullmatch(reason, said)
+    ]:
+        with subtests.test(criterion):
+            (said,) = await tallybook.refused("classification", "declare", *of(league), criterion)
+            assert re.fullmatch(reason, said)
 
 
 async def test_what_if_drops_by_the_remaining_competitions(tallybook: Tallybook, league: League) -> None:

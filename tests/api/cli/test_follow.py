@@ -44,19 +44,17 @@ async def test_it_begins_at_the_named_event_with_the_named_kinds(
     assert await sequences("--ranking", "Season", "--speed", "1000000") == of_ranking
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
+async def test_what_cannot_be_followed_is_refused(
+    tallybook: Tallybook, season: Season, subtests: pytest.Subtests
+) -> None:
+    for options, reason in [
         (["--after", "nowhere"], "--after takes"),
         (["--after", "99"], "The log ends at sequence"),
         (["--after", "3-00000000"], "This id belongs to another log"),
         (["--ranking", "Nonsense"], "Nonsense"),
-    ],
-)
-async def test_what_cannot_be_followed_is_refused(
-    tallybook: Tallybook, season: Season, options: list[str], reason: str
-) -> None:
-    assert reason in " ".join(await tallybook.refused("follow", season.client.tournament, *options))
+    ]:
+        with subtests.test(str(options)):
+            assert reason in " ".join(await tallybook.refused("follow", season.client.tournament, *options))
 
 
 async def test_it_continues_with_what_is_committed_until_it_is_stopped(

@@ -198,10 +198,10 @@ async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, s
     ]
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize(
-    "command",
-    [
+async def test_an_unknown_tournament_is_refused_by_its_slug(
+    tallybook: Tallybook, slug: str, subtests: pytest.Subtests
+) -> None:
+    for command in [
         ["tournament", "export", "cap"],
         ["competitor", "add", "cap", "Ann"],
         ["competitor", "import", "cap", "file.csv"],
@@ -227,13 +227,10 @@ async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, s
         ["history", "cap", "1"],
         ["explain", "cap", "1", "1"],
         ["token", "create", "Ann", "--scope", "read", "--tournament", "cap"],
-    ],
-)
-async def test_an_unknown_tournament_is_refused_by_its_slug(
-    tallybook: Tallybook, slug: str, command: list[str]
-) -> None:
-    (reason,) = await tallybook.refused(*command)
-    assert re.fullmatch(r"There is no tournament '.*'; `tallybook tournament list` shows them\.", reason)
+    ]:
+        with subtests.test(str(command)):
+            (reason,) = await tallybook.refused(*command)
+            assert re.fullmatch(r"There is no tournament '.*'; `tallybook tournament list` shows them\.", reason)
 
 
 # ── Rankings and unities ────────────────────────────────────────────────────────────────────────────────

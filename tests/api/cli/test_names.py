@@ -41,10 +41,15 @@ def by_id(season: Season) -> dict[str, str]:
     }
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize(
-    "command",
-    [
+async def test_a_question_by_names_is_the_question_by_ids(
+    tallybook: Tallybook, played: Season, subtests: pytest.Subtests
+) -> None:
+    async def answer(words: list[str]) -> str:
+        head = 2 if words[0] == "competition" else 1
+        return await tallybook.done(*words[:head], played.client.tournament, *words[head:])
+
+    ids = by_id(played)
+    for command in [
         ["standings", "Season", "--unity", "points", "--json"],
         ["history", "Season", "--format", "ndjson", "--unity", "points", "--competitor", "Ada"],
         ["history", "Season", "--format", "ndjson", "--competition", "Ben - Ada"],
@@ -54,19 +59,11 @@ def by_id(season: Season) -> dict[str, str]:
         ["what-if", "Season", "--without-competitor", "Ada", "--json"],
         ["void", "Ben - Ada", "--dry-run", "--json"],
         ["competition", "list", "--competitor", "Ada", "--json"],
-    ],
-)
-async def test_a_question_by_names_is_the_question_by_ids(
-    tallybook: Tallybook, played: Season, command: list[str]
-) -> None:
-    async def answer(words: list[str]) -> str:
-        head = 2 if words[0] == "competition" else 1
-        return await tallybook.done(*words[:head], played.client.tournament, *words[head:])
-
-    ids = by_id(played)
-    by_name = await answer(command)
-    assert by_name == await answer([ids.get(word, word) for word in command])
-    assert by_name != ""
+    ]:
+        with subtests.test(str(command)):
+            by_name = await answer(command)
+            assert by_name == await answer([ids.get(word, word) for word in command])
+            assert by_name != ""
 
 
 async def test_changes_are_made_by_name_too(tallybook: Tallybook, played: Season) -> None:
@@ -105,10 +102,10 @@ async def test_a_name_that_several_have_is_refused_with_their_ids(tallybook: Tal
     assert reason == f"2 rankings are named 'Season'; give the id of one: {played.ranking_id}, {second['id']}."
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize(
-    ("command", "reason"),
-    [
+async def test_a_name_that_nothing_has_is_refused(
+    tallybook: Tallybook, played: Season, subtests: pytest.Subtests
+) -> None:
+    for command, reason in [
         (["explain", "Season", "Zoë"], "This tournament has no competitor 'Zoë'."),
         (["standings", "Saison"], "This tournament has no ranking 'Saison'. Similar: 'Season'."),
         (["explain", "Season", "ADA "], "This tournament has no competitor 'ADA'. Similar: 'Ada'."),
@@ -119,13 +116,10 @@ async def test_a_name_that_several_have_is_refused_with_their_ids(tallybook: Tal
         (["void", ""], "This tournament has no competition ''."),
         (["explain", "Season", "999999"], "This tournament has no competitor 999999."),
         (["explain", "Season", "0"], "This tournament has no competitor '0'."),
-    ],
-)
-async def test_a_name_that_nothing_has_is_refused(
-    tallybook: Tallybook, played: Season, command: list[str], reason: str
-) -> None:
-    said = (await tallybook.refused(command[0], played.client.tournament, *command[1:]))[0]
-    assert said.endswith(reason)
+    ]:
+        with subtests.test(str(command)):
+            said = (await tallybook.refused(command[0], played.client.tournament, *command[1:]))[0]
+            assert said.endswith(reason)
 
 
 async def test_names_of_participants_may_hold_hyphens(tallybook: Tallybook, season: Season) -> None:
@@ -172,20 +166,18 @@ BY_NUMBER: Final = [
 ]
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("command", BY_NUMBER, ids=" ".join)
 async def test_a_number_that_is_an_id_and_the_name_of_another_is_refused_with_both(
-    tallybook: Tallybook, numbered: Season, command: list[str]
+    tallybook: Tallybook, numbered: Season, subtests: pytest.Subtests
 ) -> None:
     ada, ben, pair = numbered.ids
     named = {"slug": numbered.client.tournament, "ben": ben, "pair": pair}
     races = (await numbered.client.get("competitions.json?group_id=2")).json["competitions"]["competition"]
     named |= {"duel": numbered.competition_id, "race": races[0]["id"]}
-    words = [word.format(**named) for word in command]
+    reason = f"{ben} is the id of competitor '{pair}' and the name of competitor {ada}; write id:{ben} or name:{ben}."
     before = await tallybook.json("tournament", "list")
-    assert await tallybook.refused(*words) == [
-        f"{ben} is the id of competitor '{pair}' and the name of competitor {ada}; write id:{ben} or name:{ben}."
-    ]
+    for command in BY_NUMBER:
+        with subtests.test(" ".join(command)):
+            assert await tallybook.refused(*(word.format(**named) for word in command)) == [reason]
     assert await tallybook.json("tournament", "list") == before
 
 

@@ -31,20 +31,18 @@ async def test_a_freeze_begins_at_the_named_event(tallybook: Tallybook, season: 
     assert said.err == f"the public sees it up to event 3; its board is at /board/{slug}\n"
 
 
-@pytest.mark.parametrize(
-    ("command", "why"),
-    [
+async def test_refused(tallybook: Tallybook, season: Season, subtests: pytest.Subtests) -> None:
+    for command, why in [
         (("tournament", "unpublish"), "is not published"),
         (("reveal", "--all"), "Nothing is held back"),
         (("reveal", "--next"), "Nothing is held back"),
         (("reveal", "--to", "3"), "Nothing is held back"),
         (("freeze", "--at", "100000"), "ends there"),
-    ],
-)
-async def test_refused(tallybook: Tallybook, season: Season, command: tuple[str, ...], why: str) -> None:
-    name = command[:2] if command[0] == "tournament" else command[:1]
-    said = await tallybook.refused(*name, season.client.tournament, *command[len(name) :])
-    assert any(why in line for line in said)
+    ]:
+        with subtests.test(str(command)):
+            name = command[:2] if command[0] == "tournament" else command[:1]
+            said = await tallybook.refused(*name, season.client.tournament, *command[len(name) :])
+            assert any(why in line for line in said)
 
 
 @pytest.mark.parametrize(

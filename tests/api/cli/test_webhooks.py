@@ -76,10 +76,8 @@ async def test_a_webhook_receives_events_until_it_is_removed(
     assert await tallybook.json("webhook", "list") == []
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
+async def test_refused(tallybook: Tallybook, season: Season, subtests: pytest.Subtests) -> None:
+    for arguments, why in [
         (("add", "SLUG", "ftp://example.org/"), "  url: must begin with https:// or http:// and name a host"),
         (("add", "SLUG", "http://127.0.0.1/"), "  url: leads to 127.0.0.1, which is not a public address; --allow"),
         (("add", "SLUG", URL, "--kinds", "PointsAdded,Points"), "  kinds: 'Points' is not the name of an event"),
@@ -90,13 +88,14 @@ async def test_a_webhook_receives_events_until_it_is_removed(
         (("resume", "SLUG", "99"), "This tournament has no webhook 99"),
         (("test", "SLUG", "99"), "This tournament has no webhook 99"),
         (("rotate", "SLUG", "99"), "This tournament has no webhook 99"),
-    ],
-)
-async def test_refused(tallybook: Tallybook, season: Season, arguments: tuple[str, ...], why: str) -> None:
-    slug = season.client.tournament
-    reason = await tallybook.refused("webhook", *(slug if argument == "SLUG" else argument for argument in arguments))
-    assert any(why in line for line in reason)
-    assert await tallybook.json("webhook", "list") == []
+    ]:
+        with subtests.test(str(arguments)):
+            slug = season.client.tournament
+            reason = await tallybook.refused(
+                "webhook", *(slug if argument == "SLUG" else argument for argument in arguments)
+            )
+            assert any(why in line for line in reason)
+            assert await tallybook.json("webhook", "list") == []
 
 
 async def test_a_webhook_of_another_tournament_is_not_there(tallybook: Tallybook, season: Season) -> None:

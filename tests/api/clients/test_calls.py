@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallybook_client
-from api.interface import openapi
 from tallybook_client import (
     Around,
     AtVersion,
@@ -45,6 +44,7 @@ from tallybook_client import (
 )
 from tests.api.clients.conftest import AT_ONCE
 from tests.api.clients.gateway import BUSY_RETRY_AFTER_SECONDS, Fate, Gateway, gateway
+from tests.api.rendered import openapi_document
 from tests.service import Client as PlainClient
 from tests.service import Season, Service, serve, totals
 
@@ -209,7 +209,7 @@ def _snake(operation_id: str) -> str:
 
 
 def test_every_operation_of_a_tournament_is_a_method_of_its_name() -> None:
-    described = openapi.described()["paths"]
+    described = openapi_document()["paths"]
     of_tournaments = {path: operations for path, operations in described.items() if path.startswith("/tournament/")}
     names = {_snake(one["operationId"]) for operations in of_tournaments.values() for one in operations.values()}
     assert names - {"follow_events"} <= {*vars(Client)}
@@ -240,7 +240,7 @@ OF_ANSWERS = [
 @pytest.mark.parametrize("name", OF_ANSWERS)
 def test_the_shapes_are_those_of_the_document(name: str) -> None:
     """A field that the document does not require may be absent here."""
-    schema = openapi.described()["components"]["schemas"][RENAMED.get(name, name)]
+    schema = openapi_document()["components"]["schemas"][RENAMED.get(name, name)]
     fields = {
         field.encode_name: field for field in msgspec.structs.fields(getattr(shapes, name)) if field.name != "etag"
     }

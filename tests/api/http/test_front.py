@@ -195,9 +195,8 @@ def test_other_paths_lead_nowhere(path: str) -> None:
         a_router().resolve("GET", path)
 
 
-@pytest.mark.parametrize(
-    ("path", "meant"),
-    [
+async def test_an_unknown_path_names_the_one_that_is_most_like_it(client: Client, subtests: pytest.Subtests) -> None:
+    for path, meant in [
         ("/tournament/cup/ranking.json", "/tournament/{tournament}/rankings.json"),
         ("/tournament/cup/rankings/7/standing.json", "/tournament/{tournament}/rankings/{ranking_id}/standings.json"),
         ("/tournaments/cup/rankings.json", "/tournament/{tournament}/rankings.json"),
@@ -205,13 +204,12 @@ def test_other_paths_lead_nowhere(path: str) -> None:
         ("/board/cup/", "/board/{tournament}"),
         ("/tournament/cup/results/7.json", None),
         ("/wp-login.php", None),
-    ],
-)
-async def test_an_unknown_path_names_the_one_that_is_most_like_it(client: Client, path: str, meant: str | None) -> None:
-    for method in "GET", "POST":
-        answer = await client.send(method, path)
-        said = NOTHING_HERE if meant is None else f"{NOTHING_HERE} The most similar one is {meant}."
-        assert (answer.status, answer.json["message"]) == (404, said)
+    ]:
+        with subtests.test(path):
+            for method in "GET", "POST":
+                answer = await client.send(method, path)
+                said = NOTHING_HERE if meant is None else f"{NOTHING_HERE} The most similar one is {meant}."
+                assert (answer.status, answer.json["message"]) == (404, said)
 
 
 async def test_what_is_added_for_later_is_made_once_for_all_who_ask_and_again_if_that_failed() -> None:

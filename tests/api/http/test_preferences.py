@@ -13,7 +13,7 @@ from api.http.preferences import parse_preferences, prefers_minimal
 from api.interface.declarations import Write
 from engine.domain.terms import TournamentId
 from projections.live.cache import RenderCache
-from tests.api.asking import Log, ask, every_write, example_of, keyed, path_of, refused, with_points
+from tests.api.asking import WRITES, Log, ask, every_write, example_of, keyed, path_of, refused, with_points
 from tests.api.fuzzed import examples, header_bytes
 from tests.api.rendered import BY_NAME
 from tests.desks import recorded
@@ -86,18 +86,18 @@ async def test_a_repeat_with_the_other_preference_is_the_same_request(
         assert minimal[0].json == {"status": 200, "message": message} | ids_in(whole[0])
 
 
-@pytest.mark.one_in(4)
-@every_write
-async def test_a_refusal_is_the_same_whatever_is_preferred(season: Season, log: Log, name: str) -> None:
-    before = await log.length()
-    send = season.client.post if name.startswith("POST") else season.client.put
-    path, form = path_of(name, season), example_of(name)
-    for at, status, field in ((path, 422, "not-a-field"), (f"{path}?a=1", 400, "a")):
-        sent = {**form, "not-a-field": "1"} if status == 422 else form
-        whole, minimal = [await send(at, sent, headers) for headers in ({}, MINIMAL)]
-        assert refused(whole, status, field) == refused(minimal, status, field)
-        assert "Preference-Applied" not in minimal.headers
-    assert await log.length() == before
+async def test_a_refusal_is_the_same_whatever_is_preferred(season: Season, log: Log, subtests: pytest.Subtests) -> None:
+    for name in WRITES:
+        with subtests.test(name):
+            before = await log.length()
+            send = season.client.post if name.startswith("POST") else season.client.put
+            path, form = path_of(name, season), example_of(name)
+            for at, status, field in ((path, 422, "not-a-field"), (f"{path}?a=1", 400, "a")):
+                sent = {**form, "not-a-field": "1"} if status == 422 else form
+                whole, minimal = [await send(at, sent, headers) for headers in ({}, MINIMAL)]
+                assert refused(whole, status, field) == refused(minimal, status, field)
+                assert "Preference-Applied" not in minimal.headers
+            assert await log.length() == before
 
 
 @pytest.mark.one_in(4)
@@ -177,9 +177,10 @@ async def test_the_list_without_competitors_has_its_own_etag(season: Season) -> 
     assert (await tags())[1] != brief
 
 
-@pytest.mark.parametrize("query", ["omit=", "omit=unities", "omit=Competitors", "omit=competitors,competitors"])
-async def test_nothing_but_competitors_can_be_omitted(season: Season, query: str) -> None:
-    refused(await season.client.get(f"rankings.json?{query}"), 400, "omit")
+async def test_nothing_but_competitors_can_be_omitted(season: Season, subtests: pytest.Subtests) -> None:
+    for query in ["omit=", "omit=unities", "omit=Competitors", "omit=competitors,competitors"]:
+        with subtests.test(query):
+            refused(await season.client.get(f"rankings.json?{query}"), 400, "omit")
 
 
 # ── The header ──────────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from api.interface import openapi
 from api.interface.declarations import TOURNAMENT, Write, fields_name, method_of
 from api.interface.fields import SCHEMAS, Empty, Field, read_query
 from api.interface.public.reads import PUBLIC_READS
@@ -29,7 +28,7 @@ from engine.domain.errors import Unreadable
 from engine.domain.terms import ID_MAX
 from tests.api.asking import path_of, with_points
 from tests.api.fuzzed import examples
-from tests.api.rendered import BY_NAME
+from tests.api.rendered import BY_NAME, openapi_document
 from tests.desks import GUARD_SECONDS
 from tests.service import Season, Service
 
@@ -64,7 +63,7 @@ BEYOND: Final = re.compile(
     )
 )
 """What is said of values that JSON Schema cannot tell from good ones."""
-DOCUMENT: Final = openapi.described()
+DOCUMENT: Final = openapi_document()
 DIGITS: Final = "\u0663\uff15\u0967"
 HOSTILE: Final = [
     *(" ", "\n", "\t", "0", "00", "-1", "+1", "01", "1 ", " 1", "1\n", "1_0", "1.0", "1e3", "0x1", "½", "²", *DIGITS),

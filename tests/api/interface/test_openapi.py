@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -27,7 +28,7 @@ from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.resources.stream import EVENTS
 from tests.api import documented
 from tests.api.asking import path_of, query_of, refused
-from tests.api.rendered import BY_NAME
+from tests.api.rendered import BY_NAME, openapi_document
 from tests.service import Client, Season, Service
 
 EXAMPLES: Final = int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "2"))
@@ -55,7 +56,7 @@ async def test_it_is_openapi_3_1(document: Any) -> None:
 def described(name: str) -> Any:
     """What the document says of the operation of this name."""
     method, path = name.split()
-    return openapi.described()["paths"][TOURNAMENT + path][method.lower()]
+    return openapi_document()["paths"][TOURNAMENT + path][method.lower()]
 
 
 async def test_no_description_has_the_line_breaks_of_the_source(document: Any) -> None:
@@ -64,7 +65,7 @@ async def test_no_description_has_the_line_breaks_of_the_source(document: Any) -
 
 
 def test_every_operation_is_described_and_nothing_else() -> None:
-    paths = openapi.described()["paths"]
+    paths = openapi_document()["paths"]
     names = [f"{method.upper()} {path}" for path, operations in paths.items() for method in operations]
     others = [*(f"GET {stream.path}" for stream in STREAMS), *(f"{one.method} {one.address}" for one in ACTIONS)]
     opened = [f"GET {path}" for path in openapi._open_paths()]
@@ -73,7 +74,7 @@ def test_every_operation_is_described_and_nothing_else() -> None:
 
 
 def test_every_path_of_the_public_is_described_and_no_other() -> None:
-    paths = openapi.described()["paths"]
+    paths = openapi_document()["paths"]
     public = {path: described for path, described in paths.items() if path.startswith(PUBLIC)}
     assert sorted(public) == sorted(PUBLIC + one.path for one in (*PUBLIC_READS, PUBLIC_EVENTS))
     for described in public.values():
@@ -82,19 +83,20 @@ def test_every_path_of_the_public_is_described_and_no_other() -> None:
         assert not {"401", "403"} & described["get"]["responses"].keys()
 
 
-@pytest.mark.parametrize("path", [one.path for one in (*PUBLIC_READS, PUBLIC_EVENTS)])
 async def test_the_parameters_of_the_public_that_are_described_are_those_that_are_taken(
-    service: Service, season: Season, path: str
+    service: Service, season: Season, subtests: pytest.Subtests
 ) -> None:
-    address = f"/board/{season.client.tournament}/{path.format(ranking_id=season.ranking_id)}?no-parameter=1"
-    answer = await service.client("", None).send("GET", address)
-    assert answer.status == 400
-    parameters = [
-        one for one in openapi.described()["paths"][PUBLIC + path]["get"]["parameters"] if one["in"] == "query"
-    ]
-    assert sorted(told(answer, "is not a parameter")) == sorted(one["name"] for one in parameters)
-    needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
-    assert needed == {one["name"] for one in parameters if one["required"]}
+    for path in [one.path for one in (*PUBLIC_READS, PUBLIC_EVENTS)]:
+        with subtests.test(path):
+            address = f"/board/{season.client.tournament}/{path.format(ranking_id=season.ranking_id)}?no-parameter=1"
+            answer = await service.client("", None).send("GET", address)
+            assert answer.status == 400
+            parameters = [
+                one for one in openapi_document()["paths"][PUBLIC + path]["get"]["parameters"] if one["in"] == "query"
+            ]
+            assert sorted(told(answer, "is not a parameter")) == sorted(one["name"] for one in parameters)
+            needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
+            assert needed == {one["name"] for one in parameters if one["required"]}
 
 
 async def test_every_status_that_is_answered_is_described(document: Any) -> None:
@@ -108,17 +110,19 @@ def told(answer: Any, prefix: str) -> list[str]:
     return [] if message.endswith("it takes none") else re.split(", | and ", message.rpartition("it takes ")[2])
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("name", WRITES)
-async def test_the_fields_that_are_described_are_those_that_are_taken_and_needed(season: Season, name: str) -> None:
-    send = season.client.post if name.startswith("POST") else season.client.put
-    answer = await send(path_of(name, season), {"not a field": "1"})
-    assert answer.status == 422
-    needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
-    one, *others = bodies(name) or [{"properties": {}, "required": []}]
-    assert sorted(told(answer, "is not a field")) == sorted({**one["properties"]} | of_all(others))
-    assert needed == set(one["required"])
-    assert [list(other["properties"]) for other in others] == [other["required"] for other in others]
+async def test_the_fields_that_are_described_are_those_that_are_taken_and_needed(
+    season: Season, subtests: pytest.Subtests
+) -> None:
+    for name in WRITES:
+        with subtests.test(name):
+            send = season.client.post if name.startswith("POST") else season.client.put
+            answer = await send(path_of(name, season), {"not a field": "1"})
+            assert answer.status == 422
+            needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
+            one, *others = bodies(name) or [{"properties": {}, "required": []}]
+            assert sorted(told(answer, "is not a field")) == sorted({**one["properties"]} | of_all(others))
+            assert needed == set(one["required"])
+            assert [list(other["properties"]) for other in others] == [other["required"] for other in others]
 
 
 def bodies(name: str) -> list[Any]:
@@ -126,7 +130,7 @@ def bodies(name: str) -> list[Any]:
     if "requestBody" not in described(name):
         return []
     (content,) = described(name)["requestBody"]["content"].values()
-    schemas = openapi.described()["components"]["schemas"]
+    schemas = openapi_document()["components"]["schemas"]
     named = content["schema"].get("oneOf", [content["schema"]])
     return [schemas[its["$ref"].removeprefix(SCHEMAS)] for its in named]
 
@@ -135,15 +139,17 @@ def of_all(schemas: list[Any]) -> dict[str, Any]:
     return {name: field for schema in schemas for name, field in schema["properties"].items()}
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("name", READS)
-async def test_the_parameters_that_are_described_are_those_that_are_taken_and_needed(season: Season, name: str) -> None:
-    answer = await season.client.get(path_of(name, season) + "?no-parameter=1")
-    assert answer.status == 400
-    parameters = [parameter for parameter in described(name)["parameters"] if parameter["in"] == "query"]
-    assert sorted(told(answer, "is not a parameter")) == sorted(parameter["name"] for parameter in parameters)
-    needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
-    assert needed == {parameter["name"] for parameter in parameters if parameter["required"]}
+async def test_the_parameters_that_are_described_are_those_that_are_taken_and_needed(
+    season: Season, subtests: pytest.Subtests
+) -> None:
+    for name in READS:
+        with subtests.test(name):
+            answer = await season.client.get(path_of(name, season) + "?no-parameter=1")
+            assert answer.status == 400
+            parameters = [parameter for parameter in described(name)["parameters"] if parameter["in"] == "query"]
+            assert sorted(told(answer, "is not a parameter")) == sorted(parameter["name"] for parameter in parameters)
+            needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
+            assert needed == {parameter["name"] for parameter in parameters if parameter["required"]}
 
 
 async def test_fields_with_an_id_are_described(season: Season) -> None:
@@ -173,7 +179,7 @@ def test_an_optional_field_may_be_empty_unless_a_change_refuses_that() -> None:
 
 
 def test_operations_have_ids_and_tags_that_clients_can_be_made_from() -> None:
-    document = openapi.described()
+    document = openapi_document()
     operations = [operation for path in document["paths"].values() for operation in path.values()]
     ids = [operation["operationId"] for operation in operations]
     assert len({*ids}) == len(ids)
@@ -191,32 +197,32 @@ def parts_of(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_there_are_no_constants_or_bare_enumerations_which_generators_name_by_their_values() -> None:
-    for part in parts_of(openapi.described()):
+    for part in parts_of(openapi_document()):
         assert "const" not in part
         assert "enum" not in part or "type" in part
 
 
 def test_every_integer_has_its_size_without_which_generators_take_32_bits() -> None:
-    integers = [part for part in parts_of(openapi.described()) if part.get("type") == "integer"]
+    integers = [part for part in parts_of(openapi_document()) if part.get("type") == "integer"]
     assert len(integers) > 100
     assert {part.get("format") for part in integers} == {"int64"}
 
 
 def test_alternatives_may_both_fit_because_generated_clients_refuse_an_answer_that_fits_two() -> None:
-    document = openapi.described()
+    document = openapi_document()
     answers = [operation["responses"] for path in document["paths"].values() for operation in path.values()]
     assert not any("oneOf" in part for part in parts_of([answers, document["components"]]))
 
 
 def test_a_body_has_one_media_type_of_which_generators_choose_none_or_the_wrong_one() -> None:
-    for part in parts_of(openapi.described()):
+    for part in parts_of(openapi_document()):
         if "requestBody" in part:
             assert [*part["requestBody"]["content"]] == ["application/json"]
 
 
 def test_names_stay_apart_in_every_language() -> None:
     """Whatever the case of their letters; and of a type `X`, Go has a function `NewX`."""
-    document = openapi.described()
+    document = openapi_document()
     operations = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
     for names in (operations, [*document["components"]["schemas"]]):
         assert all(re.fullmatch("[A-Za-z]+", name) for name in names)
@@ -226,28 +232,27 @@ def test_names_stay_apart_in_every_language() -> None:
 
 def test_patterns_mean_the_same_in_every_language() -> None:
     """They have no classes that some take for ASCII, nor anything that RE2 lacks; and fit their own examples."""
-    patterns = {part["pattern"] for part in parts_of(openapi.described()) if isinstance(part.get("pattern"), str)}
+    patterns = {part["pattern"] for part in parts_of(openapi_document()) if isinstance(part.get("pattern"), str)}
     assert len(patterns) > 10
     assert [one for one in patterns if re.search(r"\\[dDwWsSbBpPZAz]|\(\?[^:]|\\[1-9]", one)] == []
     assert [one for one in patterns if not one.startswith("^") or not one.endswith("$")] == []
-    for part in parts_of(openapi.described()):
+    for part in parts_of(openapi_document()):
         if isinstance(part.get("pattern"), str):
             assert all(re.search(part["pattern"], example) for example in part.get("examples", []))
 
 
-@pytest.mark.parametrize("name", READS)
-async def test_a_default_that_is_sent_changes_nothing(season: Season, name: str) -> None:
+async def test_a_default_that_is_sent_changes_nothing(season: Season) -> None:
     """Generated clients send it, together with whatever else is asked."""
-    defaults = {
-        parameter["name"]: parameter["schema"]["default"]
-        for parameter in described(name)["parameters"]
-        if "default" in parameter["schema"]
-    }
-    for more in ("", "after=0", "top=1", f"around={season.ids[0]}&span=1"):
+    for name, more in product(READS, ("", "after=0", "top=1", f"around={season.ids[0]}&span=1")):
+        defaults = {
+            parameter["name"]: parameter["schema"]["default"]
+            for parameter in described(name)["parameters"]
+            if "default" in parameter["schema"]
+        }
         address = path_of(name, season) + (query_of(name) or "?") + f"&{more}"
         answer = await season.client.get(address.replace("?&", "?").rstrip("?&"))
         with_defaults = await season.client.get(f"{address}&{urlencode(defaults)}".replace("?&", "?").rstrip("?&"))
-        assert (answer.status, answer.body) == (with_defaults.status, with_defaults.body)
+        assert (answer.status, answer.body) == (with_defaults.status, with_defaults.body), address
 
 
 async def test_forms_and_queries_take_lists_with_commas_and_as_repeated_fields(season: Season) -> None:

@@ -836,33 +836,36 @@ async def test_a_competitor_that_leaves_keeps_its_totals_in_every_unity_and_has_
     assert await modified(ben) == [{ben: -4}, {ben: 9}]
 
 
-@pytest.mark.parametrize("name", ["POST rankings.json", "PUT rankings/{ranking_id}.json", "POST competitions.json"])
-async def test_a_repeated_or_unknown_competitor_in_a_list_is_named(season: Season, log: Log, name: str) -> None:
-    ada, ben, _ = season.ids
-    before = await log.length()
-    wrong = f"{ada},{NOBODY},{ben},{ada},{NOBODY + 1},{ben},{ben}"
-    messages = refused(await ask(name, season, season.client, participants=wrong), 422, *["participants"] * 4)
-    assert messages == [
-        f"competitor {NOBODY} is not in this tournament",
-        f"competitor {NOBODY + 1} is not in this tournament",
-        f"competitor {ada} is named more than once",
-        f"competitor {ben} is named more than once",
-    ]
-    for unreadable in (
-        f"{ada},",
-        f",{ada}",
-        f"{ada},,{ben}",
-        f"{ada};{ben}",
-        f"[{ada}]",
-        "1.0",
-        "x",
-        "-1",
-        "0",
-        "\u0663",
-    ):
-        refused(await ask(name, season, season.client, participants=unreadable), 422, "participants")
-    assert await log.length() == before
-    assert (await ask(name, season, season.client, participants=f" {ada} , {ben} ")).status == 200
+async def test_a_repeated_or_unknown_competitor_in_a_list_is_named(
+    season: Season, log: Log, subtests: pytest.Subtests
+) -> None:
+    for name in ["POST rankings.json", "PUT rankings/{ranking_id}.json", "POST competitions.json"]:
+        with subtests.test(name):
+            ada, ben, _ = season.ids
+            before = await log.length()
+            wrong = f"{ada},{NOBODY},{ben},{ada},{NOBODY + 1},{ben},{ben}"
+            messages = refused(await ask(name, season, season.client, participants=wrong), 422, *["participants"] * 4)
+            assert messages == [
+                f"competitor {NOBODY} is not in this tournament",
+                f"competitor {NOBODY + 1} is not in this tournament",
+                f"competitor {ada} is named more than once",
+                f"competitor {ben} is named more than once",
+            ]
+            for unreadable in (
+                f"{ada},",
+                f",{ada}",
+                f"{ada},,{ben}",
+                f"{ada};{ben}",
+                f"[{ada}]",
+                "1.0",
+                "x",
+                "-1",
+                "0",
+                "\u0663",
+            ):
+                refused(await ask(name, season, season.client, participants=unreadable), 422, "participants")
+            assert await log.length() == before
+            assert (await ask(name, season, season.client, participants=f" {ada} , {ben} ")).status == 200
 
 
 async def test_a_ranking_has_at_least_one_participant(season: Season) -> None:

@@ -359,10 +359,8 @@ async def test_a_timeline_folds_to_the_table_of_each_of_its_moments(championship
     assert totals["Wales"] == 4 + 7
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
+async def test_what_cannot_be_shown_is_refused_on_a_page(championship: Championship, subtests: pytest.Subtests) -> None:
+    for query, status in [
         ("?at=100000", 404),
         ("?ranking=999999", 404),
         ("?unity=999999", 404),
@@ -373,15 +371,14 @@ async def test_a_timeline_folds_to_the_table_of_each_of_its_moments(championship
         ("?on=30", 400),
         ("/competitors/999999", 404),
         ("/competitors/x", 404),
-    ],
-)
-async def test_what_cannot_be_shown_is_refused_on_a_page(championship: Championship, query: str, status: int) -> None:
-    answer = await championship.get(query)
-    assert answer.status == status
-    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    page = answer.body.decode()
-    assert "Nothing to see here" in page
-    assert f'<a href="{championship.address}">Back to the table</a> <a href="/">' in page
+    ]:
+        with subtests.test(query):
+            answer = await championship.get(query)
+            assert answer.status == status
+            assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+            page = answer.body.decode()
+            assert "Nothing to see here" in page
+            assert f'<a href="{championship.address}">Back to the table</a> <a href="/">' in page
 
 
 async def test_a_board_that_is_not_there_leads_on_in_the_language_of_its_reader(championship: Championship) -> None:
@@ -493,11 +490,14 @@ async def test_a_page_gives_what_to_write_into_another_page(championship: Champi
 # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("below", ["", "/tv", "/embed", "/leaders"])
-async def test_what_belongs_in_the_head_of_a_page_is_nowhere_else(championship: Championship, below: str) -> None:
-    head, body = (await page_of(championship, below)).split("<body")
-    assert "<meta" in head
-    assert not re.findall(r"<(?:meta|title|link|base)\b", body)
+async def test_what_belongs_in_the_head_of_a_page_is_nowhere_else(
+    championship: Championship, subtests: pytest.Subtests
+) -> None:
+    for below in ["", "/tv", "/embed", "/leaders"]:
+        with subtests.test(below):
+            head, body = (await page_of(championship, below)).split("<body")
+            assert "<meta" in head
+            assert not re.findall(r"<(?:meta|title|link|base)\b", body)
 
 
 async def test_a_page_names_the_lines_above_and_below_it(championship: Championship) -> None:

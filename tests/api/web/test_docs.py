@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.interface import openapi
 from api.web.docs import docs_page
 from api.web.docs.docs_page import marked
 from api.web.docs.examples import FOLDED_CHARACTERS_MAX, Example, folded
@@ -22,6 +21,7 @@ from api.web.docs.glossary import WORDS
 from api.web.docs.operations_part import kind_of
 from tests.api import examples
 from tests.api.cli.conftest import Tallybook
+from tests.api.rendered import openapi_document
 from tests.service import Client, Service
 
 ARCHITECTURE: Final = Path(__file__).parents[3] / "docs/ARCHITECTURE.md"
@@ -56,7 +56,7 @@ class Tags(HTMLParser):
 
 def described() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Method, path and description of every operation."""
-    for path, operations in openapi.described()["paths"].items():
+    for path, operations in openapi_document()["paths"].items():
         for method, operation in operations.items():
             yield method.upper(), path, operation
 

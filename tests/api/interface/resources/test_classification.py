@@ -60,28 +60,34 @@ async def test_a_voided_competition_counts_no_more_until_it_is_unvoided(league: 
     assert await league.lines() == before
 
 
-@pytest.mark.parametrize("criteria", [[], [{"fouls": 1}], [{"points": 2}, {"among": 1}], [{"fouls": 0}, {"points": 0}]])
-async def test_every_window_is_a_part_of_the_whole(league: League, criteria: list[dict[str, int]]) -> None:
+async def test_every_window_is_a_part_of_the_whole(league: League, subtests: pytest.Subtests) -> None:
     """`criteria`: unities by name, with the best that many; 0: all."""
-    chain = []
-    for one in criteria:
-        ((name, best),) = one.items()
-        if name == "among":
-            chain.append({"unity": league.points, "among": "tied"})
-        else:
-            chain.append({"unity": getattr(league, name)} | ({"best": best} if best else {}))
-    await league.declare(*chain)
-    for moment in ("?", f"?at_sequence={(await shown(league.client, league.path))['sequence']}&"):
-        whole = await league.lines(moment)
-        assert await league.lines(f"{moment}top=2") == whole[:2]
-        assert await league.lines(f"{moment}offset=1&limit=1") == whole[1:2]
-        assert await league.lines(f"{moment}offset=3") == []
-        for offset, line in enumerate(whole):
-            assert await league.lines(f"{moment}around={line[0]}&span=1") == whole[max(offset - 1, 0) : offset + 2]
-        asked = [line[0] for line in whole[::-1]]
-        assert await league.lines(f"{moment}competitors={','.join(map(str, asked))}") == whole[::-1]
-        for query, field in (f"around={NOBODY}&span=1", "around"), (f"competitors={asked[0]},{NOBODY}", "competitors"):
-            refused(await league.client.get(f"{league.path}/classification.json{moment}{query}"), 422, field)
+    for criteria in [[], [{"fouls": 1}], [{"points": 2}, {"among": 1}], [{"fouls": 0}, {"points": 0}]]:
+        with subtests.test(str(criteria)):
+            chain = []
+            for one in criteria:
+                ((name, best),) = one.items()
+                if name == "among":
+                    chain.append({"unity": league.points, "among": "tied"})
+                else:
+                    chain.append({"unity": getattr(league, name)} | ({"best": best} if best else {}))
+            await league.declare(*chain)
+            for moment in ("?", f"?at_sequence={(await shown(league.client, league.path))['sequence']}&"):
+                whole = await league.lines(moment)
+                assert await league.lines(f"{moment}top=2") == whole[:2]
+                assert await league.lines(f"{moment}offset=1&limit=1") == whole[1:2]
+                assert await league.lines(f"{moment}offset=3") == []
+                for offset, line in enumerate(whole):
+                    assert (
+                        await league.lines(f"{moment}around={line[0]}&span=1") == whole[max(offset - 1, 0) : offset + 2]
+                    )
+                asked = [line[0] for line in whole[::-1]]
+                assert await league.lines(f"{moment}competitors={','.join(map(str, asked))}") == whole[::-1]
+                for query, field in (
+                    (f"around={NOBODY}&span=1", "around"),
+                    (f"competitors={asked[0]},{NOBODY}", "competitors"),
+                ):
+                    refused(await league.client.get(f"{league.path}/classification.json{moment}{query}"), 422, field)
 
 
 @pytest.mark.parametrize("criteria", [[], [{"best": 1}], [{}, {"among": "tied"}]])
@@ -141,9 +147,8 @@ async def test_a_sub_table_has_only_competitors_with_its_tag_and_tells_how_many(
             assert fault == "is that of 2 competitors; a sub-table can be asked for of at most 1"
 
 
-@pytest.mark.parametrize(
-    ("criteria", "fault"),
-    [
+async def test_criteria_that_cannot_be_taken_are_named(season: Season, subtests: pytest.Subtests) -> None:
+    for criteria, fault in [
         ('{"unity": 1}', WRONG_FORM),
         ('[{"best": 1}]', WRONG_FORM),
         ('[{"unity": 1, "worst": 1}]', WRONG_FORM),
@@ -154,12 +159,11 @@ async def test_a_sub_table_has_only_competitors_with_its_tag_and_tells_how_many(
         (f'[{{"unity": 1, "best": {BEST_MAX + 1}}}]', WRONG_FORM),
         ('[{"unity": 1, "unity": 2}]', "must not repeat a key in one object"),
         (json.dumps([{"unity": 1, "among": "tied"}] * (CRITERIA_MAX + 1)), f"must be at most {CRITERIA_MAX}"),
-    ],
-)
-async def test_criteria_that_cannot_be_taken_are_named(season: Season, criteria: str, fault: str) -> None:
-    answer = await season.client.put(f"{season.path}/classification.json", {"criteria": criteria})
-    refused(answer, 422, "criteria")
-    assert answer.json["errors"][0]["message"].startswith(fault)
+    ]:
+        with subtests.test(criteria):
+            answer = await season.client.put(f"{season.path}/classification.json", {"criteria": criteria})
+            refused(answer, 422, "criteria")
+            assert answer.json["errors"][0]["message"].startswith(fault)
 
 
 async def test_a_declaration_is_conditional_on_the_classification_that_was_read(league: League) -> None:

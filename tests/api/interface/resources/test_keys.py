@@ -49,11 +49,10 @@ async def test_a_key_names_a_competitor_or_competition_in_a_path(with_keys: Seas
     assert explained.json == (await client.get(f"{with_keys.path}/competitors/{ada}/explanation.json")).json
 
 
-@pytest.mark.parametrize(
-    "path", ["competitors/key:M1.json", "competitors/key:.json", "competitions/M1.json", "rankings/key:1.json"]
-)
-async def test_a_key_of_nothing_is_not_found(with_keys: Season, path: str) -> None:
-    assert (await with_keys.client.get(path)).status == 404
+async def test_a_key_of_nothing_is_not_found(with_keys: Season, subtests: pytest.Subtests) -> None:
+    for path in ["competitors/key:M1.json", "competitors/key:.json", "competitions/M1.json", "rankings/key:1.json"]:
+        with subtests.test(path):
+            assert (await with_keys.client.get(path)).status == 404
 
 
 async def test_fields_that_name_competitors_or_competitions_take_keys(with_keys: Season) -> None:
