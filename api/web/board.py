@@ -279,7 +279,8 @@ class BoardHandlers:
         name = await context.name()
         looks = live.board.publication.presentation
         words = words_for(looks.zone, asked.lang, looks.language, asked.language)
-        site = Site(name, asked.slug, self._static, words, asked.lang, looks.accent, looks.logo is not None)
+        has_logo = looks.logo is not None
+        site = Site(name, asked.slug, self._static, words, asked.lang, looks.accent, has_logo, origin=asked.origin)
         body = await make(context, site, asked)
         if live.head == head and len(asked.origin + asked.address) <= ADDRESS_KEPT_CHARACTERS_MAX:
             kept.keep(key, body)

@@ -40,6 +40,7 @@ def _entry(words: Words, host: str, match: DatedMatch) -> list[str]:
         f"UID:{match.competition_id}@{host}",
         f"DTSTAMP:{_time(one.updated_at)}",
         f"LAST-MODIFIED:{_time(one.updated_at)}",
+        f"SEQUENCE:{one.revised}",
         begins,
         *[f"{name}:{_escaped(text)}" for name, text in said.items() if text],
         "TRANSP:TRANSPARENT",

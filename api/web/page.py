@@ -39,7 +39,8 @@ Query = Mapping[str, str]
 
 class Site(Struct, frozen=True):
     """The board of one tournament: its address, and what its pages need. `lang`: the requested language, which all its
-    addresses repeat. `has_lines`: its table has an address for each line."""
+    addresses repeat. `has_lines`: its table has an address for each line. `origin`: where the reader reaches the
+    service; empty: unknown."""
 
     name: str
     slug: str
@@ -49,6 +50,7 @@ class Site(Struct, frozen=True):
     accent: str | None = None
     has_logo: bool = False
     has_lines: bool = True
+    origin: str = ""
 
     @property
     def logo(self) -> str | None:

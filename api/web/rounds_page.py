@@ -81,7 +81,11 @@ def _all_rounds(site: Site, found: RankingRound, query: Query) -> Html:
 def _ways(site: Site, found: RankingRound, query: Query) -> list[Child]:
     """To the other forms of the matches."""
     words = site.words
-    ways: list[Child] = [element("a", words("calendar"), href=site.address(query, CALENDAR))]
+    file = site.address(query, CALENDAR)
+    ways: list[Child] = [element("a", words("calendar_file"), href=file)]
+    if site.origin:
+        subscribed = f"webcal://{site.origin.partition('://')[2]}{file}"
+        ways = [element("a", words("calendar"), href=subscribed), " ", *ways]
     if any(len(one.competition.participants) == 2 for one in found.matches):
         ways = [element("a", words("cross_table"), href=site.address(query, CROSS)), " ", *ways]
     return ways

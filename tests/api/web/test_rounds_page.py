@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from html import unescape
 from typing import Any
 
 from hypothesis import given
@@ -130,10 +131,20 @@ async def test_the_calendar_has_the_dated_matches_with_their_results(
         "SUMMARY:Bari \N{EN DASH} Celtic",
         "DESCRIPTION:Journ\N{LATIN SMALL LETTER E WITH ACUTE}e 2",
     ]
-    ids = [line.partition("@")[0] for line in lines if line.startswith("UID:")]
-    assert ids == [f"UID:{played}", f"UID:{whole_day}"]
+    ids = [line for line in lines if line.startswith("UID:")]
+    assert [one.partition("@")[0] for one in ids] == [f"UID:{played}", f"UID:{whole_day}"]
     stamps = [line.partition(":")[2] for line in lines if line.startswith("DTSTAMP")]
     assert all(datetime.strptime(one, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) <= datetime.now(UTC) for one in stamps)
+    await client.put(f"competitions/{played}.json", {"started_at": "2026-05-03 13:00:00"})
+    moved = (await board.get(f"calendar.ics?ranking={league.ranking_id}&lang=fr")).body.decode().split("\r\n")
+    assert [line for line in moved if line.startswith("UID:")] == ids
+    first, last = [[int(at[9:]) for at in of if at.startswith("SEQUENCE:")] for of in (lines, moved)]
+    assert (last[0] > first[0], last[1]) == (True, first[1])
+    page = (await board.get(f"rounds?ranking={league.ranking_id}")).body.decode()
+    addresses = re.findall(r'href="((?:webcal:)?/[^"]*calendar.ics[^"]*)"', page)
+    path = f"/board/{board.slug}/calendar.ics?ranking={league.ranking_id}"
+    host = client._url.partition("//")[2]
+    assert [unescape(one) for one in addresses] == [f"webcal://{host}{path}", path]
 
 
 @given(st.text())
