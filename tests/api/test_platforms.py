@@ -1,13 +1,19 @@
 """What a platform does over HTTP alone: tournaments of its clubs, and a token for each."""
 
 import json
-from typing import Final
+import os
+import re
+from asyncio import create_subprocess_exec
+from shutil import which
+from subprocess import PIPE
+from typing import Any, Final
 
 import pytest
 
 from api.access.auth import Scope
 from engine.log.registry import tournaments
 from tests.api.asking import refused
+from tests.project import ROOT
 from tests.service import Answer, Client, Service, deltas, make_token, play_season
 
 ELSEWHERE: Final = "no-such-tournament"
@@ -124,3 +130,28 @@ async def test_what_is_wrong_with_a_new_tournament_is_said(platform: Client) -> 
     refused(await asked(platform, "POST", "tournaments.json", name="x", zone="Mars/Olympus"), 422, "zone")
     refused(await asked(platform, "POST", "tournaments.json", name="***"), 422)
     refused(await asked(platform, "GET", "tournaments.json?limit=0"), 400, "limit")
+
+
+async def played_by_a_platform(service: Service, token: str) -> Any:
+    """The last answer to the lines of docs/HOSTED.md, as a shell runs them."""
+    page = (ROOT / "docs" / "HOSTED.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
+    assert len([line for line in lines.splitlines() if line]) <= 30
+    variables = {"PATH": os.environ["PATH"], "HOST": service.url, "TOKEN": token}
+    shell = await create_subprocess_exec(
+        "bash", "-euo", "pipefail", "-c", lines, env=variables, stdout=PIPE, stderr=PIPE
+    )
+    out, err = await shell.communicate()
+    assert shell.returncode == 0, (out, err)
+    return json.loads(out[out.rindex(b'{"status"') :])
+
+
+@pytest.mark.skipif(which("curl") is None, reason="no curl: the lines of a platform were not run")
+async def test_a_platform_plays_a_season_by_the_lines_of_the_page(service: Service, token: str) -> None:
+    shown = (await played_by_a_platform(service, token))["classification"]["standings"]
+    assert [(line["competitor_id"], line["position"], line["values"][0]) for line in shown] == [
+        (1, 1, 3),
+        (3, 2, 1),
+        (4, 2, 1),
+        (2, 4, 0),
+    ]

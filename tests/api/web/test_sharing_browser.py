@@ -1,11 +1,13 @@
 """A page of another site that asks the service, in a real browser. Where there is no Chromium, it is skipped."""
 
+from shutil import which
 from typing import Final
 
 import pytest
 from playwright.async_api import Browser
 
 from tests.api.public_boards import change
+from tests.api.test_platforms import played_by_a_platform
 from tests.api.web.browser import CHROMIUM
 from tests.service import Season, Service, serve
 
@@ -39,3 +41,18 @@ async def test_a_browser_shows_a_page_of_another_site_what_it_may_read(
             for body in None, '{"name": "Ana"}':
                 answer = await page.evaluate(ASK, [of_token, token, body])
                 assert (answer is not None and answer[0] == 200) == may
+
+
+@pytest.mark.skipif(which("curl") is None, reason="no curl: the lines of a platform were not run")
+async def test_a_page_of_the_platform_shows_its_tables(
+    browser: Browser, service: Service, token: str, dsn: str
+) -> None:
+    shown = await played_by_a_platform(service, token)
+    page = await browser.new_page()
+    async with serve(dsn) as other:  # it stands for the platform: another origin
+        await page.goto(f"{other.url}/healthz")
+        table = f"{service.url}/board/thursday-league/rankings/5"
+        named = await page.evaluate(ASK, [f"{table}/standings.json", None, None])
+        standings = await page.evaluate(ASK, [f"{table}/classification.json", None, None])
+    assert ([one[0] for one in (named, standings)], standings[2]) == ([200, 200], shown)
+    assert "Harbour" in str(named[2])
