@@ -96,6 +96,7 @@ CREATE TABLE ranking (
     undone        jsonb NOT NULL DEFAULT '{}',
     scorings      json NOT NULL DEFAULT '[]',
     replaced      jsonb NOT NULL DEFAULT '{}',
+    zones         text,
     PRIMARY KEY (tournament_id, ranking_id)
 );
 COMMENT ON COLUMN ranking.place IS 'Its place in lists of rankings, from 1.';
@@ -105,6 +106,7 @@ COMMENT ON COLUMN ranking.criteria IS
 COMMENT ON COLUMN ranking.scorings IS 'What the results of competitions give in it. Empty: nothing.';
 COMMENT ON COLUMN ranking.replaced IS
     'Lines that corrections of results have replaced, by the place of their points in the log: competitor, unity, and the last event that did.';
+COMMENT ON COLUMN ranking.zones IS 'What places of its table lead to, one zone a line.';
 COMMENT ON COLUMN ranking.undone IS 'The events whose points are undone, each with the event that undid it.';
 
 CREATE TABLE enrolment (

@@ -81,6 +81,7 @@ def _unset_or(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | UnsetTy
 
 ids: Final = st.integers(1, ID_MAX)
 texts: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+_zones: Final = st.sampled_from(["1 promotion: Up", "1..2 promotion: Up\n-2 neutral: Still in\n-1 relegation: Down"])
 decimals: Final = st.integers(0, DECIMALS_MAX)
 time_units: Final = st.sampled_from([None, "s", "ms"])
 stored_texts: Final = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
@@ -206,6 +207,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         ranking_id=ids,
         name=_unset_or(texts),
         description=_unset_or(_perhaps(texts)),
+        zones=_unset_or(_perhaps(_zones)),
     ),
     events.ParticipantsChanged: st.builds(events.ParticipantsChanged, ranking_id=ids, added=_lists, removed=_lists),
     events.UnityAdded: st.builds(
@@ -480,6 +482,7 @@ def _change_ranking_information(draw: _Draw, board: Board, _next_id: _NextId) ->
         ranking_id=_a_ranking(draw, board)[0],
         name=draw(_unset_or(_names)),
         description=draw(_unset_or(_perhaps(_notes))),
+        zones=draw(_unset_or(_perhaps(_zones))),
     )
 
 

@@ -34,6 +34,12 @@ from engine.domain.options import OPTIONS, UnityOptions, options_of
 from engine.domain.terms import OPERATOR, Sort
 
 OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]
+NewZones = Annotated[
+    str,
+    Parameter(
+        help='Separated by semicolons: "1..4 promotion: Champions League; -3..-1 relegation: Down". Empty: none.'
+    ),
+]
 NewDescription = Annotated[str, Parameter(help="The new description. Empty: removes it.")]
 RankingsInOrder = Annotated[str, Parameter(help="Ids or names of rankings. The others follow in their current order.")]
 PointsTexts = Annotated[str, Parameter(help='Each COMPETITOR=POINTS, by id or name: "Swansea City=3" "Everton=-10".')]
@@ -109,6 +115,7 @@ rename_ranking = verb(
     ChangeRankingInformation, THE_RANKING, positional("name", NewName), says="ranking {ranking_id} is named {name}"
 )
 describe_ranking = verb(ChangeRankingInformation, THE_RANKING, positional("description", NewDescription))
+set_zones = verb(ChangeRankingInformation, THE_RANKING, positional("zones", NewZones))
 close_ranking = verb(CloseRanking, THE_RANKING, says="ranking {ranking_id} is closed")
 reopen_ranking = verb(ReopenRanking, THE_RANKING, says="ranking {ranking_id} is open")
 hide_ranking = verb(ChangeVisibility, THE_RANKING, fixed={"hidden": True}, says="ranking {ranking_id} is hidden")

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from api.cli import printing
 from api.cli.times import plain
 from api.interface.sports import column_of, in_order
-from api.web.table import column_name, value_text
+from api.web.table import column_name, value_text, zone_places
 from api.web.words import ENGLISH
 from engine.domain.notation import NONE, Notation
 from projections.answers.board_table import BoardTable
@@ -42,6 +42,8 @@ def print_table(table: BoardTable) -> None:
     ]
     title = next(one.name for one in table.rankings if one.id == table.ranking_id)
     printing.table(["", "competitor", *shorts], lines, title=title)
+    for zone in table.zones:
+        printing.say(f"{zone_places(zone, table.count)} {zone.text}")
 
 
 class _Shown(Protocol):

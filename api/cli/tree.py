@@ -222,6 +222,14 @@ TREE: Final = (
         "Give a ranking another description.",
     ),
     Entry(
+        "ranking zones",
+        "rankings:set_zones",
+        """
+        Declare what places of a ranking's table lead to: promotion, play-off, relegation, or neutral ones. Places from
+        the bottom are negative.
+        """,
+    ),
+    Entry(
         "ranking close",
         "rankings:close_ranking",
         """

@@ -84,6 +84,7 @@ class _RankingModified(_OfRanking):
 class _RankingInformationChanged(_OfRanking):
     name: str | None | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
+    zones: str | None | UnsetType = UNSET
 
 
 class _ParticipantsChanged(_OfRanking):

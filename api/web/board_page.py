@@ -21,9 +21,19 @@ from api.web.page import (
     name_text,
 )
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from api.web.table import column_name, column_short, deducted_text, last_name, outcome_letter, unity_name, value_text
+from api.web.table import (
+    column_name,
+    column_short,
+    deducted_text,
+    last_name,
+    outcome_letter,
+    unity_name,
+    value_text,
+    zone_places,
+)
 from api.web.words import Words
 from engine.domain.steps import Steps, collected
+from engine.domain.table_zones import TableZone
 from engine.domain.times import instant
 from projections.answers.board_table import BoardTable, Footnote, TableColumn, TableLine, TableState
 
@@ -85,6 +95,7 @@ def board_page(
                 _pages(site, mode, table, query, words("lines_label")),
                 _table(site, mode, table, rows, query),
                 _footnotes(site.words, table),
+                _zones(table),
                 _pages(site, mode, table, query, words("lines_below_label")) if mode is not TV else None,
                 **_told(site, mode, table, query),
             ),
@@ -513,11 +524,12 @@ def _row(
     words = site.words
     explained = site.address(kept, f"/competitors/{line.competitor_id}")
     target = "_blank" if mode is EMBED else None  # the explanation may not be framed
+    zone = None if line.zone is None else table.zones[line.zone]
     size, gained = "long" if len(line.name) > NAME_LONG else None, _gained(words, table, line)
     name = element("a", name_text(line.name), href=explained, target=target, class_=size)
     return element(
         "tr",
-        element("td", line.place, class_="position"),
+        element("td", line.place, _zone_said(zone), class_="position" if zone is None else f"position {zone.kind}"),
         element("td", _moved(words, line.moved) if line.placed else None, class_="moved") if compared else None,
         element("th", element("span", dot(line.color), name, class_="who"), scope="row", class_="name"),
         element("td", _form(words, table, line), class_="form") if with_form else None,
@@ -543,6 +555,19 @@ def _marks(words: Words, table: BoardTable, line: TableLine, column: int) -> Htm
         one.mark for one in table.footnotes if (one.deduction.competitor_id, one.column) == (line.competitor_id, column)
     ]
     return element("sup", element("span", f" {words('note')} ", class_="unseen"), " ".join(its)) if its else None
+
+
+def _zone_said(zone: TableZone | None) -> Html | None:
+    return None if zone is None else element("span", ", ", name_text(zone.text), class_="unseen")
+
+
+def _zones(table: BoardTable) -> Html | None:
+    """The legend of the zones. The script finds them here by their numbers."""
+    said = [
+        element("li", f"{zone_places(zone, table.count)} ", name_text(zone.text), class_=zone.kind)
+        for zone in table.zones
+    ]
+    return element("ul", *said, class_="zones") if said else None
 
 
 def _footnotes(words: Words, table: BoardTable) -> Html | None:

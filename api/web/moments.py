@@ -48,7 +48,8 @@ class DatedCompetition(Struct, frozen=True):
 
 
 class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
-    """A line, with `form` and `gained` formatted for people. `placed`: false, or absent, as in StandingLine."""
+    """A line, with `form` and `gained` formatted for people. `placed`: false, or absent, as in StandingLine.
+    `zone`: the number of its zone on the page; absent: it is in none."""
 
     position: int
     competitor_id: str
@@ -59,6 +60,7 @@ class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
     form: list[str]
     gained: str | None
     placed: bool | UnsetType = UNSET
+    zone: int | UnsetType = UNSET
 
 
 class FootnoteShape(Struct, frozen=True, kw_only=True):
@@ -304,5 +306,6 @@ def _lines(words: Words, table: BoardTable) -> Iterator[Raw]:
             ],
             gained=None if line.gained is None else signed_text(line.gained, table.form_notation),
             placed=UNSET if line.placed else False,
+            zone=UNSET if line.zone is None else line.zone,
         )
         yield _encoded(shape)

@@ -7,6 +7,7 @@ from api.interface.competition_names import short_text
 from api.interface.sports import column_of
 from api.web.words import Words
 from engine.domain.awards import ResultOutcome
+from engine.domain.table_zones import TableZone
 from projections.answers.board_table import BoardTable, Footnote, TableColumn, TableLine
 from projections.answers.criteria import tiebreak_name
 
@@ -58,6 +59,13 @@ def deducted_text(words: Words, table: BoardTable, footnote: Footnote) -> str:
     if column.unity != "points":
         return f"{number} {unity_name(words, column.unity)}"
     return words("points_one" if number == "1" else "points_other", number=number)
+
+
+def zone_places(zone: TableZone, count: int) -> str:
+    """The places of a zone in a table with this number of lines; empty: it has none of them."""
+    places = zone.places(count)
+    first, last = places.start, places.stop - 1
+    return "" if not places else str(first) if first == last else f"{first}\N{EN DASH}{last}"
 
 
 def outcome_letter(words: Words, table: BoardTable, amount: int) -> str | None:

@@ -160,9 +160,12 @@ class ModifyRanking(_OfRanking, frozen=True, kw_only=True):
 
 
 class ChangeRankingInformation(_OfRanking, frozen=True, kw_only=True):
+    """`zones`: as people write them."""
+
     makes = events.RankingInformationChanged
     name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
+    zones: str | None | UnsetType = UNSET
 
 
 class ChangeParticipants(_OfRanking, frozen=True, kw_only=True):

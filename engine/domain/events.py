@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from engine.domain.awards import Scoring
 from engine.domain.options import MainUnityOptions, UnityOptions, options_of, options_of_main_unity
+from engine.domain.table_zones import ZONES_PATTERN
 from engine.domain.terms import (
     BEST_MAX,
     CRITERIA_MAX,
@@ -381,6 +382,7 @@ class RankingInformationChanged(_ChangeOfRanking, frozen=True, kw_only=True):
     touches = ("ranking",)
     name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
+    zones: Annotated[str, Meta(pattern=ZONES_PATTERN)] | None | UnsetType = UNSET
 
 
 class ParticipantsChanged(_ChangeOfRanking, frozen=True, kw_only=True):
@@ -597,6 +599,7 @@ class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
     results: ClassVar[tuple[Scored, ...]] = ()
     given_results: ClassVar[tuple[Scored, ...]] = ()
     since: ClassVar[None] = None
+    reason: ClassVar[None] = None
 
     @property
     def scores(self) -> bool:  # type: ignore[override]
@@ -621,6 +624,7 @@ class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
     given_results: ClassVar[tuple[Scored, ...]] = ()
     instead_of: ClassVar[None] = None
     since: ClassVar[None] = None
+    reason: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         _refuse_other_zones(self.boundary)

@@ -77,9 +77,9 @@ def taken_faults(
     return [Fault(field, TAKEN_OTHERWISE)] if name_key(name) in map(name_key, taken) else []
 
 
-def description_faults(description: str | None) -> list[Fault]:
+def description_faults(description: str | None, field: str = "description") -> list[Fault]:
     fault = None if description is None else description_fault(description)
-    return [Fault("description", fault)] if fault else []
+    return [Fault(field, fault)] if fault else []
 
 
 def time_faults(started_at: datetime | None) -> list[Fault]:

@@ -50,6 +50,7 @@ from engine.domain.rescoring import SCORED_FIELDS, is_scored, new_scores
 from engine.domain.reversals import reverse_points, strike_competitors, unvoid_competition, void_competition
 from engine.domain.scoring import contradicts, scoring_faults, winner_by_score
 from engine.domain.state import CompetitionState, PublicationState, RankingState, State
+from engine.domain.table_zones import declared_zones
 from engine.domain.terms import (
     BEST_MAX,
     COMPETITIONS_MAX,
@@ -591,10 +592,16 @@ def _change_ranking_information(state: State, command: commands.ChangeRankingInf
     faults = [
         *name_faults("name", command.name),
         *description_faults(None if command.description is UNSET else command.description),
+        *description_faults(command.zones or None, "zones"),
     ]
+    zones = command.zones
+    try:
+        zones = declared_zones(zones) or None if zones else zones
+    except ValueError as error:
+        faults.append(Fault("zones", str(error)))
     refuse_if_any(faults)
     return events.RankingInformationChanged(
-        ranking_id=command.ranking_id, name=_stripped(command.name), description=command.description
+        ranking_id=command.ranking_id, name=_stripped(command.name), description=command.description, zones=zones
     )
 
 

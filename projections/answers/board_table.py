@@ -22,6 +22,7 @@ from engine.domain.notation import NONE, Notation
 from engine.domain.presentation import in_zone
 from engine.domain.scoring import outcomes_by_amount
 from engine.domain.steps import Steps, collected
+from engine.domain.table_zones import TableZone, zone_at, zones_of
 from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import all_of, in_chunks, in_time_slices
@@ -103,7 +104,8 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: the value is more than a total, and was not needed. `moved`: places
     gained, or lost if negative; None: the competitor joined the table since, had no place then, or nothing is compared.
     `form`: their recent results, newest last. `gained`: what they got from the competitions that took place last;
-    None: nothing. `placed`: whether they have a value of the first column."""
+    None: nothing. `placed`: whether they have a value of the first column.
+    `zone`: the number of the zone of the table that the line is in; None: it is in none."""
 
     position: int
     competitor_id: CompetitorId
@@ -115,6 +117,7 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     form: list[CompetitionSum]
     gained: int | None
     placed: bool
+    zone: int | None
 
     @property
     def place(self) -> str:
@@ -152,8 +155,8 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     competitors can be searched; `tags`: those to choose from, if requested. `on`: the table has only what had taken
     place by then; None: everything. `last`: the last competition that gave points, on the clock that the table shows;
     None: there is none, or nothing says when it took place. `form_notation`: that of recent results, and of what a
-    competition gave; `outcomes`: those that such amounts stand for. `footnotes`: in the order of the
-    lines. `names`: those of all competitors."""
+    competition gave; `outcomes`: those that such amounts stand for. `zones`: those of the lines. `footnotes`: in
+    the order of the lines. `names`: those of all competitors."""
 
     ranking_id: RankingId
     unity_id: UnityId | None
@@ -180,6 +183,7 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     form_notation: Notation
     outcomes: Mapping[int, ResultOutcome]
     lines: list[TableLine]
+    zones: list[TableZone]
     footnotes: list[Footnote]
     names: NamesById
 
@@ -278,7 +282,9 @@ class _Table:
         columns = self._columns(ranking, is_defended=defended is not None)
         others: list[Mapping[CompetitorId, int]] = [ranking.unities[one].totals for one in self._others(ranking)]
         others += [] if defended is None else [defended]
-        lines = self._shown(columns, found.lines, others, positions, form, gained)
+        zones = self._zones(ranking)
+        in_zones = [zone_at(zones, found.offset + number, found.count) for number in range(1, len(found.lines) + 1)]
+        lines = self._shown(columns, zip(found.lines, in_zones, strict=True), others, positions, form, gained)
         return BoardTable(
             ranking_id=self._ranking_id,
             unity_id=asked.unity_id,
@@ -305,6 +311,7 @@ class _Table:
             form_notation=unity.notation.of_points if unity.counts is Counts.SUM else unity.notation,
             outcomes=outcomes_by_amount(ranking.scorings, self._unity_id),
             lines=await all_of(lines),
+            zones=zones,
             footnotes=self._footnotes(ranking, columns, competitor_ids),
             names=NamesById(self._board),
         )
@@ -379,15 +386,15 @@ class _Table:
     def _shown(
         self,
         columns: Items[TableColumn],
-        lines: Iterable[Classified],
+        lines: Iterable[tuple[Classified, int | None]],
         others: Items[Mapping[CompetitorId, int]],
         positions: Positions,
         form: Mapping[CompetitorId, list[CompetitionSum]],
         gained: Mapping[CompetitorId, int | None],
     ) -> Iterator[TableLine]:
         notations = [column.notation for column in columns]
-        for line in lines:
-            one = line.competitor_id
+        for line, zone in lines:
+            one, is_placed = line.competitor_id, unplaced_among(notations, line.values) is UNSET
             competitor, then = self._board.competitors[one], positions.get(one)
             yield TableLine(
                 position=line.position,
@@ -399,7 +406,8 @@ class _Table:
                 moved=None if then is None else then - line.position,
                 form=[*form.get(one, ())],
                 gained=gained.get(one),
-                placed=unplaced_among(notations, line.values) is UNSET,
+                placed=is_placed,
+                zone=zone if is_placed else None,
             )
 
     # ── Columns ─────────────────────────────────────────────────────────────────────────────────────────
@@ -491,6 +499,12 @@ class _Table:
             return sum(given) if given else None
 
         return dict(zip(competitor_ids, await all_of(map(gained, competitor_ids)), strict=True))
+
+    def _zones(self, ranking: Ranking) -> list[TableZone]:
+        """Those that are declared; none in a table of only some competitors, or in another order."""
+        asked = self._asked
+        is_whole = asked.tag is None and asked.find is None and asked.unity_id in (None, _sole(ranking))
+        return zones_of(ranking.zones) if is_whole else []
 
     def _footnotes(
         self, ranking: Ranking, columns: Items[TableColumn], competitor_ids: Items[CompetitorId]

@@ -156,7 +156,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria`: the declared classification;
     empty: none. `scorings`: what results give; empty: nothing. `undone` maps each event whose points are undone to the
     event that undid them, by sequence. `replaced`: the lines that corrections of results have replaced, as a `Rule` has
-    them. `of_results`: the unities that count results. `special`: these, and those whose points expire.
+    them. `of_results`: the unities that count results. `special`: these, and those whose points expire. `zones`: what
+    places lead to, as declared (`engine/domain/table_zones.py`).
 
     A change replaces the ranking, so a reference kept across a fold still shows the old fields. But both share
     `participants`, and the dictionaries `unities`, `undone` and `replaced`, which are changed in place.
@@ -177,6 +178,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     special: frozenset[UnityId] = frozenset()
     updated_at: datetime
     revised: Sequence
+    zones: str | None = None
 
     @property
     def expires(self) -> bool:
@@ -812,7 +814,7 @@ def _own_fields(
     """The ranking's own fields that `event` changes, with their new values."""
     match event:
         case events.RankingInformationChanged():
-            return _information(ranking, event)
+            return {**_information(ranking, event), "zones": _set(event.zones, ranking.zones)}
         case events.ClassificationDeclared():
             named = [i for one in event.criteria for i in (one.unity_id, one.divisor) if i is not None]
             if missing := [unity_id for unity_id in named if unity_id not in ranking.unities]:

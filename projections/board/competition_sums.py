@@ -26,7 +26,7 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, MadeUnity, Points, PointsAdded, Recorded, origin
+from engine.domain.events import Delta, MadeUnity, Points, Recorded, origin
 from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
@@ -228,10 +228,10 @@ class CompetitionSums:
             self._add(line.unity_id, line.competitor_id, competition_id, amount)
 
     def _note_deductions(self, points: Points, lines: Iterable[tuple[bool, Delta]]) -> None:
-        if not isinstance(points, PointsAdded) or points.reason is None:
+        if (reason := points.reason) is None:
             return
         self._deductions += [
-            Deduction(competitor_id=one.competitor_id, unity_id=one.unity_id, amount=one.amount, reason=points.reason)
+            Deduction(competitor_id=one.competitor_id, unity_id=one.unity_id, amount=one.amount, reason=reason)
             for is_result, one in lines
             if one.amount < 0 and not is_result and len(self._deductions) <= DEDUCTIONS_KEPT_MAX
         ]

@@ -76,6 +76,7 @@ class _Ranking(Struct, tag="ranking", array_like=True):
     replaced: ReplacedLines
     updated_at: datetime
     revised: Sequence
+    zones: str | None = None
 
 
 class _Places(Struct, tag="places", array_like=True):
@@ -148,6 +149,7 @@ def _runs(board: Board) -> Iterator[_Run]:
             replaced_lines(ranking),
             ranking.updated_at,
             ranking.revised,
+            ranking.zones,
         )
         places = ranking.participants.places
         for start in range(0, len(places), _RUN_NUMBERS):
@@ -205,6 +207,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     unities={},
                     updated_at=run.updated_at,
                     revised=run.revised,
+                    zones=run.zones,
                 )
             case _Places():
                 _last(board.rankings).participants.append_places(_as_numbers(run.places))

@@ -291,6 +291,7 @@ RANKING: Final = Table(
             taken=lambda ranking: msgspec.json.encode(replaced_lines(ranking)).decode(),
             stored="sent.replaced::jsonb",
         ),
+        Column("zones", "text"),
         Column("updated_at", "timestamptz"),
         Column("revised", "bigint"),
     ),
@@ -364,6 +365,7 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
         special=special(unities),
         updated_at=row["updated_at"],
         revised=row["revised"],
+        zones=row["zones"],
     )
 
 

@@ -47,7 +47,7 @@ from api.web.console import (
 from api.webhooks import addresses, deliverer, message, sending, webhooks
 from engine.database import distribution, migrator
 from engine.database import pool as database
-from engine.domain import notation, presentation, terms, tiebreaking
+from engine.domain import notation, presentation, table_zones, terms, tiebreaking
 from engine.log import quotas
 from engine.process import pace as waiting_pace
 from projections.answers import (
@@ -130,6 +130,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("ETags of `If-Match`", f"{conditions.IF_MATCH_TAGS_MAX}", "400"),
             ("a name", f"{terms.NAME_CHARACTERS_MAX} characters, one of which can be seen", "422"),
             ("a description", f"{terms.DESCRIPTION_CHARACTERS_MAX:,} characters", "422"),
+            (
+                "zones of a ranking, and what each is",
+                f"{table_zones.ZONES_MAX}, {table_zones.ZONE_CHARACTERS_MAX} characters",
+                "422",
+            ),
             (
                 "a slug",
                 f"{terms.SLUG_CHARACTERS_MAX} characters, {opening.STEM_CHARACTERS_MAX} from a name",

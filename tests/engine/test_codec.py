@@ -237,6 +237,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.RankingModified, "description"): UNSET,
         (events.RankingInformationChanged, "name"): UNSET,
         (events.RankingInformationChanged, "description"): UNSET,
+        (events.RankingInformationChanged, "zones"): UNSET,
         (events.ParticipantsChanged, "added"): (),
         (events.ParticipantsChanged, "removed"): (),
         (events.UnityAdded, "sort"): Sort.DESC,

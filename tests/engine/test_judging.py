@@ -524,6 +524,11 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a ranking may be renamed": (inform(name=" All "), informed(name="All")),
     "a ranking may be described": (inform(description="U18\n"), informed(description="U18\n")),
     "a description may be taken away": (inform(description=None), informed(description=None)),
+    "zones may be written in many ways": (
+        inform(zones=" 1-4 Promotion Cup;5..5 neutral:  Stay in \r\n\n-3\N{EN DASH}-1 relegation: a: b"),
+        informed(zones="1..4 promotion: Cup\n5 neutral: Stay in\n-3..-1 relegation: a: b"),
+    ),
+    "zones may be taken away": (inform(zones=" ; "), informed(zones=None)),
     "competitors may be enrolled, in the order sent": (enrol(EMIL, DORA), enrolled(EMIL, DORA)),
     "competitors may be removed": (remove(BEN, ANNA), removed(BEN, ANNA)),
     "some may come as others go": (enrol(DORA, removed=(BEN,)), enrolled(DORA, removed=(BEN,))),
@@ -848,6 +853,31 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     ),
     "a ranking renamed to nothing": (inform(name=" "), [("name", EMPTY)]),
     "a ranking described with a control character": (inform(description="a\0"), [("description", NUL)]),
+    "zones with a control character": (inform(zones="1 neutral: a\0"), [("zones", NUL)]),
+    "a zone that goes up": (
+        inform(zones="4..1 promotion: Up"),
+        [
+            (
+                "zones",
+                "must go from the better place to the worse one, both counted from the same end, unlike 4..1",
+            )
+        ],
+    ),
+    "a zone of no kind": (
+        inform(zones="1 up: Cup"),
+        [
+            (
+                "zones",
+                "must be lines like 1..4 promotion: Champions League, or -3..-1 relegation: Down; of the kinds "
+                "promotion, play-off, relegation, neutral",
+            )
+        ],
+    ),
+    "too much about a zone": (
+        inform(zones=f"1 neutral: {'a' * 81}"),
+        [("zones", "must say what a zone is in at most 80 characters")],
+    ),
+    "too many zones": (inform(zones="1 neutral: a;" * 11), [("zones", "must be at most 10 zones")]),
     "a unity renamed to nothing": (redefine(name=""), [("name", EMPTY)]),
     "a competitor whose name cannot be seen": (register(name=UNSEEN), [("name", NOT_SEEN)]),
     "a change to a name that cannot be seen": (change(name=UNSEEN), [("name", NOT_SEEN)]),

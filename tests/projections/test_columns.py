@@ -71,7 +71,7 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
             "group_id date location result winner_id voided_at updated_at revised struck scale round round_name key",
         ),
         ("participant", "competitor_id result"),
-        ("ranking", "place name description closed_at criteria undone scorings replaced updated_at revised"),
+        ("ranking", "place name description closed_at criteria undone scorings replaced zones updated_at revised"),
         ("enrolment", "number has_left"),
         ("unity", "name sort version"),
         ("total", "total"),

@@ -71,7 +71,7 @@ class PublicUnityShape(UnityOptions, frozen=True):
 
 class PublicRankingShape(Struct, kw_only=True):
     """`lines`: the number of its competitors. `criteria`: those in force for its classification; `declared`: whether
-    they were declared; if not, they are the main unity alone."""
+    they were declared; if not, they are the main unity alone. `zones`: what places of the table lead to."""
 
     id: int
     name: str
@@ -81,6 +81,7 @@ class PublicRankingShape(Struct, kw_only=True):
     unities: list[PublicUnityShape]
     criteria: Criteria
     declared: bool
+    zones: str | None
 
 
 class PublicStandingsShape(PublicNamesShape, kw_only=True):
@@ -126,6 +127,7 @@ async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
         ],
         criteria=criteria_shape(in_force(ranking)),
         declared=bool(ranking.criteria),
+        zones=ranking.zones,
     )
 
 

@@ -5,7 +5,7 @@ A change of a ranking is answered with its standings (`standings.py`).
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
-from typing import Annotated, Final, Literal, Protocol
+from typing import Annotated, Final, Literal, Protocol, get_args
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -47,6 +47,7 @@ from engine.domain.commands import (
     OrderRankings,
     ReopenRanking,
 )
+from engine.domain.table_zones import ZONES_MAX, ZoneKind
 from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
 from engine.domain.times import timestamp_or_none
 from projections.answers.lookup import ranking_of
@@ -57,7 +58,8 @@ from projections.board.board import Ranking
 
 
 class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
-    """The list shape without the competitors. `hidden` is present if the public does not see the ranking."""
+    """The list shape without the competitors. `hidden` is present if the public does not see the ranking,
+    `zones` if some are declared."""
 
     id: int
     name: str
@@ -67,6 +69,7 @@ class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
     position: str
     unities: list[ListedUnity]
     hidden: bool = False
+    zones: str | None = None
 
 
 class ListedRankingShape(BriefRankingShape, kw_only=True):
@@ -223,6 +226,7 @@ def _brief(
         position=str(ranking.place),
         unities=unities,
         hidden=ranking_id in hidden,
+        zones=ranking.zones,
     )
 
 
@@ -269,6 +273,10 @@ _LIST_CHANGE: Final = (
     Field("remove", IDS, f"their points count again when they return: {_LIST}", argument="removed"),
 )
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
+_ZONES: Final = (
+    f"what places of its table lead to, at most {ZONES_MAX} zones, one a line: places, counted from the bottom if "
+    f"negative, one of {', '.join(get_args(ZoneKind))}, and what it is"
+)
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -336,13 +344,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings/{ranking_id}/information.json",
-        "Change the name or the description of a ranking of any size; absent fields stay, empty ones are cleared",
+        "Change the name, the description or the zones of a ranking; absent fields stay, empty ones are cleared",
         operation_id="changeRankingInformation",
         command=ChangeRankingInformation,
         answer=STANDINGS,
         render=render_standings,
-        fields=(_TITLE, _DESCRIPTION),
-        example={"name": "Season 2026"},
+        fields=(_TITLE, _DESCRIPTION, Field("zones", DESCRIPTION, _ZONES)),
+        example={"name": "Season 2026", "zones": "1..2 promotion: First division\n-1 relegation: Third division"},
     ),
     Write(
         "PUT",

@@ -251,7 +251,8 @@ async def event(view: View, ids: PathIds) -> Beginning:
 
 async def information(view: View, ids: PathIds) -> Beginning:
     found = view.ranking(ids["ranking_id"])
-    given = {"name": found.name, "description": found.description or ""}
+    zones = view.live.board.rankings[found.id].zones
+    given = {"name": found.name, "description": found.description or "", "zones": zones or ""}
     return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
 
 

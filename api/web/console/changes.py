@@ -260,7 +260,7 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/rankings/{ranking_id}/information",
         operation=BY_NAME["PUT rankings/{ranking_id}/information.json"],
-        title="Name and description",
+        title="Name, description and zones",
         button="Save",
         back="/rankings/{ranking_id}",
         begin=beginnings.information,

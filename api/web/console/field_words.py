@@ -45,6 +45,7 @@ FIELD_WORDS: Final[Mapping[str, FieldWords]] = {
     "result": FieldWords(about="the score, such as 2:1"),
     "winner": FieldWords(about="only where the score does not say it, such as after a walkover"),
     "description": FieldWords(about="a sentence or two below the name"),
+    "zones": FieldWords(about="one a line, such as 1..4 promotion: Champions League, or -3..-1 relegation: Down"),
     "main_unity_name": FieldWords("What is counted", "the first column, such as points"),
     **_COLUMN,
     **{MAIN_UNITY + name: words for name, words in _COLUMN.items()},

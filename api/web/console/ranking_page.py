@@ -67,7 +67,7 @@ def ranking_page(
         links.append(way("Order of the table", venue.address(f"{below}/classification")))
         links.append(way("What results give", venue.address(f"{below}/scoring")))
         links.append(way("Add a column", venue.address(f"{below}/unities/new")))
-        links.append(way("Name and description", venue.address(f"{below}/information")))
+        links.append(way("Name, description and zones", venue.address(f"{below}/information")))
     if viewer.may(Scope.ADMIN):
         change = ("Close it", "close") if is_open else ("Reopen it", "reopen")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))

@@ -20,6 +20,7 @@ export class Rows {
   #address;
   #target;
   #here;
+  #zones; // as the legend below the table has them
   #lines = [];
   #notes = [];
   #offset = 0;
@@ -36,10 +37,12 @@ export class Rows {
     this.#address = address;
     this.#target = target;
     this.#here = here;
+    this.#zones = [...table.parentElement.querySelectorAll(".zones li")];
   }
 
-  /** Whether the table has every column that the lines need: movement, if they are `compared`, and recent results. */
+  /** Whether the page has what the lines need: movement, if they are `compared`, recent results, and zones. */
   fit(lines, compared) {
+    if (lines.some(({ zone }) => zone !== undefined && !this.#zones[zone])) return false;
     return (this.#beside.moved || !compared) && (this.#beside.form || !lines.some(({ form }) => form.length));
   }
 
@@ -120,6 +123,10 @@ export class Rows {
     }
   }
 
+  #zone(line) {
+    return this.#zones[line.zone];
+  }
+
   /** Writes the footnotes below the table. */
   #note() {
     const table = this.#body.parentElement;
@@ -149,7 +156,8 @@ export class Rows {
   #row(place, line) {
     return html`<tr data-competitor=${line.competitor_id} id=${`line-${line.competitor_id}`}
       class=${line.competitor_id === this.#here ? "here" : nothing} aria-rowindex=${this.#offset + place + 2}>
-      <td class="position">${line.placed === false ? NONE : line.position}</td>
+      <td class=${`position ${this.#zone(line)?.className ?? ""}`.trim()}>${line.placed === false ? NONE : line.position}${
+        this.#zone(line) ? html`<span class="unseen">, <bdi>${this.#zone(line).querySelector("bdi").textContent}</bdi></span>` : nothing}</td>
       ${this.#beside.moved ? html`<td class="moved">${line.placed === false ? nothing : movedText(line.moved)}</td>` : nothing}
       <th scope="row" class="name"><span class="who">${dot(line.color)}<a
         href=${this.#address(line.competitor_id)} target=${this.#target}

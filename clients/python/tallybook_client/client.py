@@ -409,11 +409,12 @@ class Client:
         *,
         name: str | UnsetType = UNSET,
         description: str | None | UnsetType = UNSET,
+        zones: str | None | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
         path = _path(slug, "rankings", ranking_id, "information")
-        fields = {"name": name, "description": description}
+        fields = {"name": name, "description": description, "zones": zones}
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 
     async def change_visibility(

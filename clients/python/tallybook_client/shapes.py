@@ -249,6 +249,7 @@ class Ranking(_Shape, frozen=True, kw_only=True):
     unities: tuple[Unity, ...]
     competitors: tuple[Competitor, ...] | None = None
     hidden: bool = False
+    zones: str | None = None
     etag: str | None = None
 
 

@@ -35,6 +35,7 @@ GIVEN: Final = {
     "ranking create": "{slug} Ladder",
     "ranking rename": "{slug} Ladder Pyramid",
     "ranking describe": "{slug} Pyramid Everybody",
+    "ranking zones": "{slug} Pyramid 1~promotion:~Up",
     "ranking list": "{slug}",
     "participants remove": "{slug} Pyramid Cid",
     "participants add": "{slug} Pyramid Cid",

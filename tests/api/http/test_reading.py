@@ -464,7 +464,7 @@ def test_an_empty_optional_field_is_as_absent_where_nothing_is_changed(operation
             [],
         ),
         ("modifyRanking", {"description": "description"}, ["name"]),
-        ("changeRankingInformation", {"description": "description"}, ["name"]),
+        ("changeRankingInformation", {"description": "description", "zones": "zones"}, ["name"]),
         ("changeUnity", {"sort": "sort"}, ["name"]),
     ],
 )

@@ -96,6 +96,7 @@ async def ranking(client: Client, ranking_id: int) -> Values:
         "main_unity_name": shown["unities"][0]["name"],
         "participants": [one["id"] for one in shown["competitors"]],
         "description": shown["description"],
+        "zones": shown.get("zones"),
         **{f"main_unity_{field}": value for field, value in looks(shown["unities"][0]).items()},
     }
 
@@ -154,6 +155,7 @@ def changing(name: str, season: Season) -> Changing:
     keys = st.builds(lambda: f"key {next(_numbers)}")
     performances = st.dictionaries(st.sampled_from([str(one) for one in season.ids]), places, min_size=1)
     information = {"name": names, "description": places}
+    zones = st.sampled_from(["1 promotion: Up", "1..2 neutral: In\n-1 relegation: Down"])
     of_competition = {
         "started_at": starts,
         "location": places,
@@ -216,7 +218,7 @@ def changing(name: str, season: Season) -> Changing:
         case "PUT rankings/{ranking_id}/information.json":
             return Changing(
                 f"{season.path}/information.json",
-                information,
+                {**information, "zones": zones},
                 {"description": None},
                 lambda client, _: ranking(client, season.ranking_id),
             )

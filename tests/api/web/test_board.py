@@ -25,6 +25,7 @@ from engine.domain.commands import (
     AddUnity,
     ChangeCompetitor,
     ChangePublication,
+    ChangeRankingInformation,
     ChangeVisibility,
     CloseRanking,
     CreateRanking,
@@ -296,6 +297,34 @@ async def test_points_taken_by_hand_for_a_reason_are_a_footnote_until_undone(
         assert told == [{"mark": "a", "column": 0, "competitor_id": str(wales), "amount": "2 points", "reason": "late"}]
     bounds(FOOTNOTES_MAX=0)
     assert "footnotes" not in (await championship.get("/table.json?limit=9")).json
+
+
+async def test_places_of_the_table_are_in_zones_whose_legend_says_what_they_lead_to(
+    championship: Championship,
+) -> None:
+    ranking_id, teams = championship.ranking_id, championship.teams
+    zones = "1..2 promotion: <Cup>; -2 play-off: Stay; -2..-1 relegation: Down; 7..9 neutral: Nobody"
+    await submit(championship, ChangeRankingInformation(ranking_id=ranking_id, zones=zones))
+    for below in "", "/tv", "/embed", "?at=2024-03-17", f"?unity={championship.unity_ids[0]}":
+        page = await page_of(championship, below)
+        cells = re.findall('<td class="(position[^"]*)">(.*?)</td>', page)
+        said = [(kind, unescape(re.sub("<[^>]*>", "", cell))) for kind, cell in cells]
+        if "unity" not in below:
+            assert [said[0], said[2], *said[4:]] == [
+                ("position promotion", "1, <Cup>"),
+                ("position", "3"),
+                ("position play-off", "5, Stay"),
+                ("position relegation", "6, Down"),
+            ]
+            legend = re.findall('<ul class="zones">(.*?)</ul>', page)
+            told = [re.sub("<[^>]*>", "", one) for one in legend[0].split("</li>")]
+            assert told == ["1\N{EN DASH}2 &lt;Cup&gt;", "5 Stay", "5\N{EN DASH}6 Down", " Nobody", ""]
+    await submit(championship, ChangeCompetitor(competitor_id=teams["Wales"], tags=("celtic",)))
+    for below in "?find=wales", "?tag=celtic", f"?unity={championship.unity_ids[1]}":
+        page = await page_of(championship, below)
+        assert ("zones" in page, 'class="position"' in page) == (False, True)
+    lines = (await championship.get("/table.json")).json["lines"]
+    assert [line.get("zone") for line in lines] == [0, 0, None, None, 1, 2]
 
 
 async def test_form_has_the_last_competitions_the_newest_last(championship: Championship) -> None:

@@ -145,7 +145,9 @@ async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: C
     )
     taken = Delta(teams["Wales"], championship.unity_ids[0], -1)
     fine = AddPoints(ranking_id=championship.ranking_id, deltas=(taken,), reason="late <again>")
-    await desk.submit(live, fine, actor=OPERATOR)
+    zones = "1..2 promotion: Up & away; -1 relegation: Down"
+    for command in fine, ChangeRankingInformation(ranking_id=championship.ranking_id, zones=zones):
+        await desk.submit(live, command, actor=OPERATOR)
     one = await visit()
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
@@ -154,6 +156,7 @@ async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: C
         ('<p id="latest"', "</p>", "#latest"),
         ("<thead", "</table>", "table"),
         ('<ol class="notes"', "</ol>", ".notes"),
+        ('<ul class="zones"', "</ul>", ".zones"),
         ('<section id="competitions"', "</section>", "#competitions"),
     ):
         text = served[served.index(begin) :]
@@ -186,7 +189,7 @@ async def test_a_row_moves_when_points_come(visit: Begin, championship: Champion
     assert moves.keys() == set(FINAL)
     assert float(moves["Wales"].removeprefix("translateY(").removesuffix("px)")) > 0  # from below
     await expect(page.get_by_role("status")).to_contain_text("Wales is now in position 1.")
-    await expect(page.locator("tbody tr").first.locator("td.value.first")).to_have_text("24")
+    await expect(page.locator("tbody tr").first.locator("td.value.first")).to_have_text("24 +1")
 
 
 @pytest.mark.long
@@ -498,7 +501,11 @@ async def test_focus_stays_on_the_row_that_moves(visit: Begin, championship: Cha
 @every(3)
 async def test_axe_finds_nothing(visit: Begin, championship: Championship, scheme: str, step: int) -> None:
     one = await visit(color_scheme=scheme)
-    france = championship.teams["France"]
+    france, ranking_id = championship.teams["France"], championship.ranking_id
+    zones = "1 promotion: Up; 2 play-off: Perhaps; 3 neutral: Stay; 4..6 relegation: Down"
+    fine = AddPoints(ranking_id=ranking_id, deltas=(Delta(france, championship.unity_ids[0], -1),), reason="late")
+    for command in fine, ChangeRankingInformation(ranking_id=ranking_id, zones=zones):
+        await championship.service.desk.submit(championship.live, command, actor=OPERATOR)
     await championship.enroll(f"Guest {number}" for number in range(100))
     pages = ("", "/tv", "/embed", "?find=land", "?at=30", f"/competitors/{france}", "/leaders", "?at=100000")
     for below in pages[::step]:

@@ -586,7 +586,11 @@ FULL: Final[dict[str, Callable[[Season], dict[str, object]]]] = {
         **{"participants": listed(season.ids[:2]), "result": "2:1", "winner": season.ids[0], "group_id": 7},
         **{"round": 3, "round_name": "Final", "scale": "double", "key": "M7"},
     },
-    "/rankings/{ranking_id}/information": lambda _: {"name": "Cup", "description": "Everybody"},
+    "/rankings/{ranking_id}/information": lambda _: {
+        "name": "Cup",
+        "description": "Everybody",
+        "zones": "1 neutral: In",
+    },
     "/presentation": lambda _: {"zone": "Europe/Berlin", "language": "de", "accent": "aa0000", "listed": "true"},
 }
 """What forms are filled in with that empty what is left empty: all their fields."""

@@ -287,7 +287,18 @@ async def test_nobody_and_nothing_secret_is_named(season: Season, board: Board) 
     assert keys == {
         *("status", "message", "tournament", "ranking", "standings", "classification", "form", "history"),
         *("id", "name", "color", "tags", "description", "closed_at", "sequence", "recorded_at", "rankings", "unities"),
-        *("sort", "general", "criteria", "declared", "unity", "lines", "competitors", "competitions", "started_at"),
+        *(
+            "sort",
+            "general",
+            "criteria",
+            "declared",
+            "zones",
+            "unity",
+            "lines",
+            "competitors",
+            "competitions",
+            "started_at",
+        ),
         *("location", "participants", "result", "voided", "unity_id", "competitor_id", "competition_id", "position"),
         *(
             "version",
