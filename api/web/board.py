@@ -6,6 +6,7 @@
     /board/<slug>/competitors/<id>      a competitor: place, record, next matches, and how they got there
     /board/<slug>/rounds                results and fixtures, a round at a time
     /board/<slug>/cross                 the cross table
+    /board/<slug>/competitions/<id>     a competition: the points it gave, and its corrections
     /board/<slug>/leaders               the leaders, and when each led
     /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
     /board/<slug>/scoreboard.json       a contest for programs that read CLICS

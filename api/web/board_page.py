@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from api.interface.sports import in_order
 from api.stream.public_frames import PUBLIC_KINDS
+from api.web.competition_page import COMPETITIONS
 from api.web.competitions import competitions_part, competitions_shape, latest_part
 from api.web.html import Html, Value, element, joined
 from api.web.page import (
@@ -82,7 +83,7 @@ def board_page(
 ) -> bytes:
     """The page that shows `table`, with the `rows` from `table_rows`. `query`: that of the request; `origin`: the
     scheme and host of the request; empty: unknown. `pages`: words and paths of those about the ranking."""
-    words = site.words
+    words, to = site.words, site.leading(query, COMPETITIONS)
     body = joined(
         (
             element("a", words("skip"), href="#table", class_="skip"),
@@ -99,7 +100,7 @@ def board_page(
                 _pages(site, mode, table, query, words("lines_below_label")) if mode is not TV else None,
                 **_told(site, mode, table, query),
             ),
-            competitions_part(words, competitions_shape(table)) if mode is BOARD else None,
+            competitions_part(words, competitions_shape(table), to) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
             _foot(site, mode, table, query, origin, pages),
         )
@@ -207,13 +208,13 @@ def _heading(table: BoardTable, query: Query) -> str:
 
 def _head(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
     _, kind = _state(table)
-    heading = _heading(table, query)
+    heading, to = _heading(table, query), site.leading(query, COMPETITIONS)
     return element(
         "header",
         site.titled(),
         element("h1", name_text(heading), class_="long" if len(heading) > TITLE_LONG else None),
         element("p", _moment(site.words, table, query), class_=f"moment {kind or ''}".strip(), id="moment"),
-        None if mode is EMBED else latest_part(site.words, competitions_shape(table)),
+        None if mode is EMBED else latest_part(site.words, competitions_shape(table), to),
     )
 
 

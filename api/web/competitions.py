@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.web.html import Child, Html, element, joined
-from api.web.page import name_text, number_text, signed_text
+from api.web.page import ToId, name_text, number_text, signed_text
 from api.web.words import Words
 from engine.domain.notation import Notation
 from projections.answers.around import ShownCompetition, Side
@@ -92,37 +92,38 @@ def _gained_text(gained: int, notation: Notation) -> str:
     return signed_text(gained, notation) if notation.results is None else number_text(gained, notation)
 
 
-def latest_part(words: Words, shown: ShownCompetitionsShape) -> Html:
-    """The competition that took place last, and the one that was entered late since."""
+def latest_part(words: Words, shown: ShownCompetitionsShape, to: ToId) -> Html:
+    """The competition that took place last, and the one that was entered late since. `to`: the address of its page; the
+    same below."""
     if shown.latest is None:
         return element("p", id="latest", class_="latest", hidden=True)
     size = "latest long" if sum([len(side.name) for side in shown.latest.sides]) > SIDES_LONG else "latest"
     where = None if shown.latest.entered_late is None else _where(words, shown.latest)
     return element(
         "p",
-        *_titled(words, "latest", shown.latest),
+        *_titled(words, "latest", shown.latest, to),
         where,
-        None if shown.late is None else _late_part(words, shown.late),
+        None if shown.late is None else _late_part(words, shown.late, to),
         id="latest",
         class_=size,
     )
 
 
-def _late_part(words: Words, late: ShownCompetitionShape) -> Html:
+def _late_part(words: Words, late: ShownCompetitionShape, to: ToId) -> Html:
     where = _where(words, replace(late, entered_late=None))
-    return element("span", *_titled(words, "late", late), where, class_="late")
+    return element("span", *_titled(words, "late", late, to), where, class_="late")
 
 
-def _titled(words: Words, title: str, one: ShownCompetitionShape) -> tuple[Child, ...]:
-    return element("strong", words(title)), " ", _text(words, one)
+def _titled(words: Words, title: str, one: ShownCompetitionShape, to: ToId) -> tuple[Child, ...]:
+    return element("strong", words(title)), " ", _text(words, one, to)
 
 
-def competitions_part(words: Words, shown: ShownCompetitionsShape) -> Html:
+def competitions_part(words: Words, shown: ShownCompetitionsShape, to: ToId) -> Html:
     """Results and fixtures; hidden if there are none."""
     return element(
         "section",
-        _list(words, "results", shown.results),
-        _list(words, "fixtures", shown.fixtures),
+        _list(words, "results", shown.results, to),
+        _list(words, "fixtures", shown.fixtures, to),
         id="competitions",
         class_="competitions",
         aria_label=words("competitions"),
@@ -130,16 +131,16 @@ def competitions_part(words: Words, shown: ShownCompetitionsShape) -> Html:
     )
 
 
-def _list(words: Words, title: str, competitions: list[ShownCompetitionShape]) -> Html:
-    return element("div", element("h2", words(title)), listed(words, competitions), hidden=not competitions)
+def _list(words: Words, title: str, competitions: list[ShownCompetitionShape], to: ToId) -> Html:
+    return element("div", element("h2", words(title)), listed(words, competitions, to), hidden=not competitions)
 
 
-def listed(words: Words, competitions: Iterable[ShownCompetitionShape]) -> Html:
+def listed(words: Words, competitions: Iterable[ShownCompetitionShape], to: ToId) -> Html:
     """One item for each."""
-    return element("ol", *[element("li", _text(words, one), _where(words, one)) for one in competitions])
+    return element("ol", *[element("li", _text(words, one, to), _where(words, one)) for one in competitions])
 
 
-def _text(words: Words, one: ShownCompetitionShape) -> Html:
+def _text(words: Words, one: ShownCompetitionShape, to: ToId) -> Html:
     """The participants, the result, and what it gave."""
     names = [_side(side) for side in one.sides]
     if len(names) == 2 and not one.others and all(side.performance is None for side in one.sides):
@@ -154,7 +155,9 @@ def _text(words: Words, one: ShownCompetitionShape) -> Html:
         if side.gained not in (None, side.performance)
     ]
     gave = [part for text in given for part in (", ", text)][1:]
-    return joined((element("span", who, class_="who-met"), element("span", *gave, class_="gave") if gave else None))
+    return joined(
+        (element("a", who, href=to(one.id), class_="who-met"), element("span", *gave, class_="gave") if gave else None)
+    )
 
 
 def _side(side: SideShape) -> Html:

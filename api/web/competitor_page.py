@@ -8,10 +8,11 @@ from msgspec import UNSET
 from api.interface.direction import isolated
 from api.interface.fields import FROM_1, Field
 from api.interface.sports import in_order
+from api.web.competition_page import COMPETITIONS
 from api.web.competitions import competition_shape, listed
 from api.web.explanation_part import steps_part, tiebreaks_part
-from api.web.html import Child, Html, element
-from api.web.page import Query, RankingPage, Site, dot, framed_about, name_text
+from api.web.html import Html, element
+from api.web.page import Query, RankingPage, Site, ToId, dot, framed_about, name_text
 from api.web.table import column_name, column_short, outcome_letter, unity_name, value_text
 from api.web.words import Words
 from engine.domain.events import Criterion
@@ -35,14 +36,15 @@ def competitor_page(site: Site, _: NamesById, found: AboutCompetitor, ranking_id
     of_line = site.address({**kept, "line": str(competitor_id)})
     back = f"{of_line}#line-{competitor_id}" if site.has_lines else site.address(kept)
     is_alone = "unity" not in query and names.listed(ranking_id).criteria not in ((), (Criterion(unity.id),))
+    to_competition = site.leading(query, COMPETITIONS)
     parts = [
         None if found.table is None else _record(words, found.table),
-        _next(words, found),
+        _next(words, found, to_competition),
         tiebreaks_part(words, names, ranking_id, explanation.classification),
-        _opponents(site, found, query),
+        _opponents(words, found, site.leading(query, "/competitors"), to_competition),
         _chart(words, names, found, unity),
         element("h2", words("steps")),
-        *steps_part(words, names, explanation, unity, is_alone=is_alone),
+        *steps_part(words, names, explanation, unity, to_competition, is_alone=is_alone),
         _earlier(site, found, query),
     ]
     return framed_about(
@@ -118,24 +120,23 @@ def _record(words: Words, table: BoardTable) -> Html:
     return element("dl", *items, class_="record")
 
 
-def _next(words: Words, found: AboutCompetitor) -> Html | None:
+def _next(words: Words, found: AboutCompetitor, to: ToId) -> Html | None:
     """The next matches."""
     if not found.next or found.table is None:
         return None
     shapes = [competition_shape(one, found.table.form_notation) for one in found.next]
-    return element("section", element("h2", words("fixtures")), listed(words, shapes), class_="competitions next")
+    return element("section", element("h2", words("fixtures")), listed(words, shapes, to), class_="competitions next")
 
 
-def _opponents(site: Site, found: AboutCompetitor, query: Query) -> Html | None:
+def _opponents(words: Words, found: AboutCompetitor, to_competitor: ToId, to_competition: ToId) -> Html | None:
     """Whom the competitor met and meets, with each result, own score first."""
     if not found.opponents:
         return None
-    words, asked = site.words, {name: query[name] for name in ("ranking",) if name in query}
     rows = []
     for opponent_id, matches in found.opponents.items():
         opponent = found.names.competitor(opponent_id)
-        name = element("a", name_text(opponent.name), href=site.address(asked, f"/competitors/{opponent_id}"))
-        met = [part for one in matches for part in (element("p", _met(words, one)), " ")]
+        name = element("a", name_text(opponent.name), href=to_competitor(opponent_id))
+        met = [part for one in matches for part in (element("p", _met(words, one, to_competition)), " ")]
         rows.append(
             element(
                 "tr",
@@ -160,11 +161,10 @@ def _opponents(site: Site, found: AboutCompetitor, query: Query) -> Html | None:
     )
 
 
-def _met(words: Words, one: Met) -> Child:
-    if one.result or one.won is None:
-        when = None if one.took_place is None else words.day(one.took_place)
-        return one.result or when or "\N{MIDDLE DOT}"
-    return words("met_won" if one.won else "met_lost")
+def _met(words: Words, one: Met, to: ToId) -> Html:
+    when = words("no_result") if one.took_place is None else words.day(one.took_place)
+    said = when if one.won is None else words("met_won" if one.won else "met_lost")
+    return element("a", one.result or said, href=to(one.competition_id))
 
 
 def _chart(words: Words, names: NamesById, found: AboutCompetitor, unity: ListedUnity) -> Html | None:

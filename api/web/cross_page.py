@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from api.web.competition_page import COMPETITIONS
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, RankingPage, Site, dot, framed_about, name_text
+from api.web.page import Query, RankingPage, Site, ToId, dot, framed_about, name_text
 from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId
 from projections.answers.cross_table import CrossTable, CrossTableQuestion
@@ -16,6 +17,7 @@ CROSS: Final = "/cross"
 def cross_page(site: Site, names: NamesById, found: CrossTable, ranking_id: RankingId, query: Query) -> bytes:
     """The page: a row and a column for each competitor."""
     words = site.words
+    to = site.leading(query, COMPETITIONS)
     left_out = element("p", words("and_more", number=found.left_out).strip(" ,")) if found.left_out else None
     return framed_about(
         site,
@@ -23,18 +25,22 @@ def cross_page(site: Site, names: NamesById, found: CrossTable, ranking_id: Rank
         words("cross_table"),
         words("cross_read"),
         [element("a", words("back"), href=site.address(query))],
-        element("main", _table(words, names, found) if found.results else element("p", words("no_matches")), left_out),
+        element(
+            "main",
+            _table(words, names, found, to) if found.results else element("p", words("no_matches")),
+            left_out,
+        ),
         kind="cross",
     )
 
 
-def _table(words: Words, names: NamesById, found: CrossTable) -> Html:
+def _table(words: Words, names: NamesById, found: CrossTable, to: ToId) -> Html:
     its = {one: names.competitor(one).name for one in found.competitors}
     columns = [
         element("th", element("abbr", number, title=name), scope="col") for number, name in enumerate(its.values(), 1)
     ]
     rows = [
-        element("tr", element("th", f"{number} ", _named(names, one), scope="row"), *_cells(found, one))
+        element("tr", element("th", f"{number} ", _named(names, one), scope="row"), *_cells(found, one, to))
         for number, one in enumerate(found.competitors, 1)
     ]
     table = element(
@@ -51,15 +57,17 @@ def _named(names: NamesById, competitor_id: CompetitorId) -> Html:
     return joined((dot(competitor.color), name_text(competitor.name)))
 
 
-def _cells(found: CrossTable, row: CompetitorId) -> list[Child]:
+def _cells(found: CrossTable, row: CompetitorId, to: ToId) -> list[Child]:
     return [
         element("td", class_="self")
         if row == column
-        else element(
-            "td", *[element("p", result or "\N{MIDDLE DOT}") for result in found.results.get((row, column), ())]
-        )
+        else element("td", *[_result(result, to(its)) for its, result in found.results.get((row, column), ())])
         for column in found.competitors
     ]
+
+
+def _result(result: str, address: str) -> Html:
+    return element("p", element("a", result, href=address) if result else "\N{MIDDLE DOT}")
 
 
 CROSS_PAGE: Final = RankingPage(below=CROSS, link=None, question=CrossTableQuestion, page=cross_page)

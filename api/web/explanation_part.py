@@ -9,8 +9,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from api.interface.competition_names import result_text
 from api.interface.direction import isolated
-from api.web.html import Html, element
-from api.web.page import name_text
+from api.web.html import Child, Html, element
+from api.web.page import ToId, name_text
 from api.web.scored_text import scored_text
 from api.web.table import unity_name
 from api.web.words import Words
@@ -101,6 +101,7 @@ class _Telling(Struct, frozen=True):
     unity: ListedUnity
     late: Container[Sequence]
     dropped: Container[CompetitionId]
+    to: ToId
 
     @property
     def unity_name(self) -> str:
@@ -108,15 +109,15 @@ class _Telling(Struct, frozen=True):
 
 
 def steps_part(
-    words: Words, names: NamesById, explanation: Explanation, unity: ListedUnity, *, is_alone: bool
+    words: Words, names: NamesById, explanation: Explanation, unity: ListedUnity, to: ToId, *, is_alone: bool
 ) -> list[Html]:
     """A summary of the steps; the competitor's own steps; and, folded away, corrections, and the steps in which only
-    others moved. `is_alone`: the table compares more than this unity."""
+    others moved. `to`: the address of a competition; `is_alone`: the table compares more than this unity."""
     steps, her = explanation.steps, explanation.competitor_id
     if not steps:
         return [element("p", words("no_steps"))]
     all_steps, as_recorded = together(steps, her), explanation.on is UNSET
-    telling = _Telling(words, names, her, unity, all_steps.late, explanation.dropped or ())
+    telling = _Telling(words, names, her, unity, all_steps.late, explanation.dropped or (), to)
     key = "steps_alone" if as_recorded else "all_alone"
     alone = f" {words(key, unity=telling.unity_name)}" if is_alone else ""
     told = [element("p", _summary(words, steps, all_steps, unity), alone, class_="summary")]
@@ -171,7 +172,10 @@ def _table(telling: _Telling, steps: Iterable[ExplanationStep], caption: str, co
 
 def _row(telling: _Telling, step: ExplanationStep, *, corrects: bool) -> Html:
     words, unity = telling.words, telling.unity
-    said = [element("p", _what(words, telling.names, step, unity, step.took_place if corrects else None))]
+    what: Child = _what(words, telling.names, step, unity, step.took_place if corrects else None)
+    if step.competition_id is not None and telling.names.competition(step.competition_id) is not None:
+        what = element("a", what, href=telling.to(step.competition_id), class_="who-met")
+    said = [element("p", what)]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:

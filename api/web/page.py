@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urlencode
 
 from msgspec import Struct
@@ -35,6 +35,8 @@ LOGO: Final = "/logo.png"
 """The path of the logo, below that of the board."""
 
 Query = Mapping[str, str]
+ToId: TypeAlias = Callable[[object], str]
+"""Makes an address from an id."""
 
 
 class Site(Struct, frozen=True):
@@ -67,6 +69,11 @@ class Site(Struct, frozen=True):
         path = f"/board/{quote(self.slug, safe='')}{below}"
         query = query if self.lang is None else {**query, "lang": self.lang}
         return f"{path}?{urlencode(query)}" if query else path
+
+    def leading(self, query: Query, below: str) -> ToId:
+        """What makes addresses from ids, of pages `below` that are about the same ranking."""
+        kept = {name: query[name] for name in ("ranking",) if name in query}
+        return lambda thing_id: self.address(kept, f"{below}/{thing_id}")
 
 
 class RankingPage(Struct, frozen=True, kw_only=True):

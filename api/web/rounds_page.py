@@ -6,10 +6,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from api.interface.fields import PHRASE, Field
+from api.web.competition_page import COMPETITIONS
 from api.web.competitions import competition_shape, listed
 from api.web.cross_page import CROSS
 from api.web.html import Child, Html, element
-from api.web.page import Query, RankingPage, Site, framed_about, name_text
+from api.web.page import Query, RankingPage, Site, ToId, framed_about, name_text
 from api.web.words import Words
 from engine.domain.terms import RankingId
 from projections.answers.names import NamesById
@@ -33,14 +34,14 @@ def rounds_page(site: Site, names: NamesById, found: RankingRound, ranking_id: R
         title,
         words("rounds"),
         [element("a", words("back"), href=site.address(of_ranking))],
-        element("main", *_matches(words, found), class_="competitions round"),
+        element("main", *_matches(words, found, site.leading(query, COMPETITIONS)), class_="competitions round"),
         _all_rounds(site, found, of_ranking),
         element("footer", element("p", *_ways(site, found, alone), class_="ways")),
         kind="rounds",
     )
 
 
-def _matches(words: Words, found: RankingRound) -> list[Child]:
+def _matches(words: Words, found: RankingRound, to: ToId) -> list[Child]:
     """Those of the round, by group if there are several."""
     if not found.matches:
         return [element("p", words("no_matches"))]
@@ -50,7 +51,7 @@ def _matches(words: Words, found: RankingRound) -> list[Child]:
         heading = element("h2", words("group_number", number=group_id)) if len(groups) > 1 else None
         # The heading says the round.
         shapes = [replace(competition_shape(one, found.notation), round=None, round_name="") for one in its]
-        parts += heading, listed(words, shapes)
+        parts += heading, listed(words, shapes, to)
     if found.more:
         parts.append(element("p", words("and_more", number=found.more).strip(" ,")))
     return parts

@@ -398,6 +398,14 @@ def turned(result: str) -> str | None:
     return f"{found[2]}{between}{found[1]}{rest}"
 
 
+def word_of(result: str) -> str:
+    """The word of a result, alone or after a score, in the form in which words are compared; empty: it has none."""
+    if _FORFEIT.fullmatch(result):
+        return "wo"
+    found = _SCORE.fullmatch(result)
+    return _plain(result if found is None else found[3])
+
+
 def contradicts(participants: tuple[CompetitorId, ...], result: object, winner: CompetitorId | None) -> bool:
     """Whether this winner has the lower score, and no word after it says why."""
     return winner is not None and winner_by_score(participants, result, even_with_word=False) not in (None, winner)

@@ -28,7 +28,8 @@ SIDES_SHOWN: Final = 3
 COMPETITIONS_LOOKED_AT_MAX: Final = 1_000
 """The competitions of a page are searched among this many, the last that were added; in a long log, the latest result
 among this many that were entered last."""
-_SIDES_LOOKED_AT_MAX: Final = 1_000
+LOOKED_AT_MAX: Final = 1_000
+"""Of a competition without participants, those who got points are sought among this many of the ranking."""
 
 
 class Side(Struct, frozen=True, gc=False):
@@ -159,9 +160,9 @@ def _sides(
 ) -> tuple[list[Side], int]:
     """The participants, or some if there are more than two, and the number of the rest."""
     unity = ranking.unities[unity_id]
-    who: Items[CompetitorId] = competition.participants[:_SIDES_LOOKED_AT_MAX]
+    who: Items[CompetitorId] = competition.participants[:LOOKED_AT_MAX]
     if not who:  # it shows those who got points
-        listed = [*islice(ranking.participants, _SIDES_LOOKED_AT_MAX)]
+        listed = [*islice(ranking.participants, LOOKED_AT_MAX)]
         who = [one for one in listed if sums.sum(unity_id, one, competition_id) is not None]
     number = max(len(competition.participants), len(who))
     gained = {one: sums.sum(unity_id, one, competition_id) for one in who}

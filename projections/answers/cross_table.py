@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.domain.scoring import turned
 from engine.domain.steps import Steps
-from engine.domain.terms import CompetitorId, RankingId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.around import Around
 from projections.answers.board_table import BoardTableQuestion
@@ -19,6 +19,7 @@ CROSS_COMPETITORS_MAX: Final = 30
 """Competitors of a cross table: the first of the table."""
 
 Pair = tuple[CompetitorId, CompetitorId]
+CrossResults = dict[Pair, list[tuple[CompetitionId, str]]]
 
 
 class CrossTable(Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class CrossTable(Struct, frozen=True, kw_only=True):
 
     competitors: list[CompetitorId]
     left_out: int
-    results: dict[Pair, list[str]]
+    results: CrossResults
 
 
 class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
@@ -51,9 +52,9 @@ class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
         return CrossTable(competitors=competitors, left_out=table.count - len(competitors), results=results)
 
 
-def _results(board: Board, around: Around, among: Collection[CompetitorId]) -> Steps[dict[Pair, list[str]]]:
+def _results(board: Board, around: Around, among: Collection[CompetitorId]) -> Steps[CrossResults]:
     count = len(board.competitions)
-    met: dict[Pair, list[Competition]] = {}
+    met: dict[Pair, list[tuple[CompetitionId, Competition]]] = {}
     for competition_id, one in board.competitions.run(count - ROUND_COMPETITIONS_MAX + 1, count):
         yield
         if (
@@ -62,13 +63,13 @@ def _results(board: Board, around: Around, among: Collection[CompetitorId]) -> S
             and all(its in among for its in one.participants)
             and around.belongs(competition_id, one)
         ):
-            met.setdefault((one.participants[0], one.participants[1]), []).append(one)
+            met.setdefault((one.participants[0], one.participants[1]), []).append((competition_id, one))
 
-    found: dict[Pair, list[str]] = {}
+    found: CrossResults = {}
     for (first, second), matches in met.items():
         yield
-        results = [one.result if isinstance(one.result, str) else "" for one in matches]
+        results = [(its, one.result if isinstance(one.result, str) else "") for its, one in matches]
         found[first, second] = results
         if (second, first) not in met:
-            found[second, first] = [turned(one) or one for one in results]
+            found[second, first] = [(its, turned(one) or one) for its, one in results]
     return found

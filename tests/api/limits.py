@@ -51,6 +51,7 @@ from engine.domain import notation, presentation, table_zones, terms, tiebreakin
 from engine.log import quotas
 from engine.process import pace as waiting_pace
 from projections.answers import (
+    about_competition,
     about_competitor,
     around,
     board_table,
@@ -433,6 +434,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("lines that a search finds", f"{searching.FOUND_MAX:,}", "422"),
             ("steps on a page of an explanation", f"{about_competitor.STEPS_SHOWN}", "further pages"),
             ("overtakings shown of a step", f"{explanation_part.OVERTAKINGS_SHOWN_MAX}", "others counted"),
+            (
+                "participants on the page of a competition",
+                f"{about_competition.TAKING_PART_SHOWN_MAX}",
+                "others counted; with more, what points were given for is not said",
+            ),
             ("matches of a competitor on their page", f"{about_competitor.MET_MAX}", "older ones not shown"),
             ("results shown", f"{around.RESULTS_SHOWN}", "others not shown"),
             ("fixtures shown", f"{around.FIXTURES_SHOWN}", "others not shown"),

@@ -40,6 +40,13 @@ async function asked(name, more = {}) {
   return response.json();
 }
 
+/** The address of the page of a competitor or a competition. */
+function addressOf(kind, id, more = {}) {
+  const kept = [...query].filter(([name]) => ["ranking", "lang"].includes(name));
+  const address = new URLSearchParams([...kept, ...Object.entries(more)]);
+  return `${board}/${kind}/${id}${address.size ? `?${address}` : ""}`;
+}
+
 function askedTable() {
   const more = { offset, limit: page };
   if (told.unity) more.unity = told.unity;
@@ -70,7 +77,7 @@ function take(answer) {
   table = answer;
   rows.show(answer.lines, answer.offset, answer.columns, answer.footnotes);
   if (isNow() && before && before.sequence !== answer.sequence) tellMoves(before.lines, answer.lines);
-  showCompetitions(answer.competitions);
+  showCompetitions(answer.competitions, (id) => addressOf("competitions", id));
   tellPages(answer.offset, answer.lines.length, answer.count);
   tellEnd(answer.end);
   tellMoment(momentOf(answer), new Date(answer.recorded_at), answer.state);
@@ -102,14 +109,7 @@ const present = new Present({
 });
 
 const rows = new Rows(main.querySelector("table"), {
-  address: (id) => {
-    const kept = new URLSearchParams();
-    if (query.has("ranking")) kept.set("ranking", query.get("ranking"));
-    if (query.has("lang")) kept.set("lang", query.get("lang"));
-    if (told.unity) kept.set("unity", told.unity);
-    for (const [name, text] of Object.entries(asking)) kept.set(name, text);
-    return `${board}/competitors/${id}${kept.size ? `?${kept}` : ""}`;
-  },
+  address: (id) => addressOf("competitors", id, told.unity ? { unity: told.unity, ...asking } : asking),
   here: query.get("line"),
   target: document.body.classList.contains("embed") ? "_blank" : "_self", // an explanation may not be framed
 });

@@ -9,8 +9,11 @@ const latest = document.getElementById("latest");
 const section = document.getElementById("competitions");
 const written = new Set(); // parts whose first content came with the page
 
-/** Shows the competitions of table.json. */
-export function showCompetitions(told) {
+let address; // of the page of a competition
+
+/** Shows the competitions of table.json. `to`: returns the address of the page of one. */
+export function showCompetitions(told, to) {
+  address = to;
   show(latest, told.latest, () => [
     titled(word("latest"), told.latest),
     told.latest.entered_late ? where(told.latest) : nothing,
@@ -46,7 +49,7 @@ function list(title, competitions) {
   )}</ol></div>`;
 }
 
-function text({ sides, result, others }) {
+function text({ id, sides, result, others }) {
   const names = sides.map(side);
   const who = names.length === 2 && !others && sides.every(({ performance }) => performance === null)
     ? html`${names[0]} ${result ? html`<b>${result}</b>` : "–"} ${names[1]}`
@@ -54,7 +57,7 @@ function text({ sides, result, others }) {
   const given = sides
     .filter(({ gained, performance }) => gained !== null && gained !== performance)
     .map(({ name, gained }) => html`<bdi>${name}</bdi> ${readNumber(gained)}`);
-  return html`<span class="who-met">${who}</span>${given.length ? html`<span class="gave">${apart(given)}</span>` : nothing}`;
+  return html`<a href=${address(id)} class="who-met">${who}</a>${given.length ? html`<span class="gave">${apart(given)}</span>` : nothing}`;
 }
 
 function side({ name, won, performance }) {

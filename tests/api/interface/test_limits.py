@@ -163,7 +163,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.webhooks.webhooks: PROBLEM_CHARACTERS_MAX
         api.web.accent: LEGIBLE_CONTRAST_MIN
         api.web.board_page: SEARCHED_LINES_MIN
-        projections.answers.around: _SIDES_LOOKED_AT_MAX
+        projections.answers.around: LOOKED_AT_MAX
         api.web.docs.examples: FOLDED_CHARACTERS_MAX
         api.web.drawing: DRAWN_CHARACTERS_MAX _ROW_MAX
         api.web.words: _DIGITS_UNGROUPED_MAX""",

@@ -733,7 +733,7 @@ def test_a_performance_that_is_what_was_given_is_said_once() -> None:
         sides=sides,
         others=1,
     )
-    page = str(latest_part(ENGLISH, ShownCompetitionsShape(latest=race, late=None, results=[], fixtures=[])))
+    page = str(latest_part(ENGLISH, ShownCompetitionsShape(latest=race, late=None, results=[], fixtures=[]), str))
     assert " ".join(re.sub(r"<[^>]*>", " ", page).split()) == "Latest Ann 9.81, Bob 9.9, and 1 more Bob +8"
 
 

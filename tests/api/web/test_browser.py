@@ -507,7 +507,9 @@ async def test_axe_finds_nothing(visit: Begin, championship: Championship, schem
     for command in fine, ChangeRankingInformation(ranking_id=ranking_id, zones=zones):
         await championship.service.desk.submit(championship.live, command, actor=OPERATOR)
     await championship.enroll(f"Guest {number}" for number in range(100))
-    pages = ("", "/tv", "/embed", "?find=land", "?at=30", f"/competitors/{france}", "/leaders", "?at=100000")
+    match = [*championship.live.board.competitions][-1]
+    pages = ["", "/tv", "/embed", "?find=land", "?at=30", f"/competitors/{france}", f"/competitions/{match}"]
+    pages += "/leaders", "/cross", "?at=100000"
     for below in pages[::step]:
         page = await one.go(below)
         if below in ("", "/tv", "/embed", "?find=land"):

@@ -225,7 +225,7 @@ async def test_results_and_fixtures_say_their_round(cup: Cup) -> None:
         ({}, ""),
     ):
         shown = ShownCompetitionsShape(latest=None, late=None, results=[replace(plain, **in_round)], fixtures=[])
-        assert f'<span class="where">{said}</span>' in competitions_part(ENGLISH, shown)
+        assert f'<span class="where">{said}</span>' in competitions_part(ENGLISH, shown, str)
 
 
 async def test_rounds_without_dates_are_compared_by_when_their_points_were_recorded(cup: Cup) -> None:

@@ -1,15 +1,18 @@
-"""The page of a competitor, on a board and in the console."""
+"""The pages of a competitor and of a competition, on a board and in the console."""
 
 import re
+from html import unescape
+from typing import Final
 
 import pytest
 
 from tests.api.public_boards import Board, change
 from tests.api.scored import OUTCOMES, League
 from tests.api.web.test_console import words
-from tests.service import Client
+from tests.service import Client, create_ranking
 
-DIFFERENCE = "goal difference"
+DIFFERENCE: Final = "goal difference"
+ISOLATES: Final = dict.fromkeys((0x2068, 0x2069), "")
 
 
 @pytest.fixture
@@ -86,3 +89,41 @@ async def test_what_was_corrected_or_voided_is_folded_away_and_the_totals_add_up
     assert "2:2 (corrected on" in rows[1]
     assert words(folded).startswith("(4)")
     assert "Does not count: Ajax \N{EN DASH} Bari 1:0" in words(folded)
+
+
+async def test_the_page_of_a_competition_says_what_it_gave_for_what_and_what_it_was_before(
+    played: League, board: Board, client: Client
+) -> None:
+    ajax, bari, celtic = played.ids
+    match = await played.play(ajax, bari, "2:1", round=3, started_at="2026-05-16 15:00:00", location="Park")
+    await played.correct(match, result="1:1 wo", winner=bari)
+    below = f"competitions/{match}?ranking={played.ranking_id}"
+    text = words((await board.get(below)).body.decode().translate(ISOLATES))
+    for said in (
+        "Ajax 1:1 wo Bari Round 3, 16 May 2026, 15:00 UTC , Park , walkover What it gave",
+        "Competitor GD Pts Ajax 0 for the loss to Bari, 1:1 wo 0 0 Bari 3 for the win over Ajax, 1:1 wo 0 3 Why",
+        "Bari , points: 3 for the win over Ajax, 1:1 wo Corrections (1)",
+    ):
+        assert said in text
+    assert re.search(r"UTC : 2:1 .* UTC : 1:1 wo$", text)
+    await client.put(f"competitions/{match}/void.json", {})
+    voided = words((await board.get(f"{below}&lang=de")).body.decode())
+    assert "kampflos, Zählt nicht" in voided
+    assert "Pkt" not in voided
+    hidden = await create_ranking(client, [ajax, celtic], name="Secret")
+    alone = await played.play(ajax, celtic, "")
+    assert (await board.get(f"competitions/{alone}?ranking={played.ranking_id}")).status == 200
+    await client.put(f"rankings/{hidden['id']}/visibility.json", {"hidden": "true"})
+    for strange in f"{alone}?ranking={played.ranking_id}", "999999", "x":
+        assert (await board.get(f"competitions/{strange}")).status == 404, strange
+
+
+async def test_the_pages_of_competitions_are_led_to_from_all_that_name_them(played: League, board: Board) -> None:
+    asked = f"ranking={played.ranking_id}"
+    round_of = f"/rounds?{asked}&round=2026-05-03"
+    for below in f"/competitors/{played.ids[1]}?{asked}", round_of, f"/cross?{asked}", f"?{asked}":
+        answer = await played.client.send("GET", f"/board/{board.slug}{below}")
+        links = re.findall(r'href="/board/[^/"]*/(competitions/[^"]*)"', answer.body.decode())
+        assert links, below
+        for link in links:
+            assert (await board.get(unescape(link))).status == 200
