@@ -79,12 +79,14 @@ class Undecided(NotRead):
 
 class ReadResult(Struct, frozen=True, kw_only=True):
     """What a result says of one participant. `score`: own and other's; `word`: the one after it, in lower case;
-    `status`: instead of a performance, such as `dnf`."""
+    `size`: that of the performance, of which smaller ones are better, or the place that was sent; None: nothing depends
+    on it; `status`: instead of a performance, such as `dnf`."""
 
     outcome: ResultOutcome | None = None
     word: str = ""
     score: tuple[str, str] | None = None
     performance: str = ""
+    size: int | None = None
     status: str = ""
 
     def keys(self, value: AwardValue) -> Iterator[str]:
@@ -168,14 +170,14 @@ def amounts_of(
         return {}
     lines: ScoredAmounts = {}
     entries = scoring.entries or len(ranking.participants)
-    among = yield from places(scoring, readings, ranking)
+    among = places(scoring, readings, ranking)
     ours = {c: one for c, one in readings.items() if ranking.participants.row(c) is not None}
     for award in scoring.awards:
-        unity = ranking.unities[award.unity_id]
+        unity, placed = ranking.unities[award.unity_id], among.get(award.among, {})
         statuses = {_plain(status): _status_amount(award, given, entries) for status, given in award.statuses.items()}
-        given = list[tuple[CompetitorId, int | None]]()
+        given: list[tuple[CompetitorId, int | None]] = []
         for c, one in ours.items():
-            given.append((c, _amount(scoring, award, one, unity, among[award.among].get(c), statuses)))
+            given.append((c, _amount(scoring, award, one, unity, placed.get(c), statuses)))
             if len(given) % PARTICIPANTS_AT_ONCE == 0:
                 yield
         if (absent := statuses.get(ABSENT)) is not None and not award.outcomes:
@@ -185,7 +187,7 @@ def amounts_of(
             if amount is not None:
                 key = competitor_id, award.unity_id
                 lines[key] = total = lines.get(key, 0) + amount
-                if abs(total) > most:
+                if not -most <= total <= most:
                     raise _not_read(scoring, f"It gives {total}, which is not within ±{most}.")
     return lines
 
@@ -249,14 +251,27 @@ def outcomes_by_amount(scorings: Iterable[Scoring], unity_id: UnityId) -> dict[i
 
 def places(
     scoring: Scoring, readings: Mapping[CompetitorId, ReadResult], ranking: ScoredRanking
-) -> Steps[dict[str, dict[CompetitorId, tuple[int, int]]]]:
-    """The place of each with a performance, and how many share it, by whose places awards count. Raises NotRead."""
-    found = {"participants": (yield from _places(scoring, readings))}
-    if any(award.among == "enrolled" for award in scoring.awards):
-        enrolled = ranking.participants.lookup()
-        of_enrolled = {c: one for c, one in readings.items() if c in enrolled}
-        found["enrolled"] = yield from _places(scoring, of_enrolled, ranked=True)
+) -> dict[str, dict[CompetitorId, tuple[int, int]]]:
+    """The place of each with a performance, and how many share it, by whose places awards count."""
+    found: dict[str, dict[CompetitorId, tuple[int, int]]] = {}
+    if among := {award.among for award in scoring.awards if award.value == "place"}:
+        sizes = {c: one.size for c, one in readings.items() if one.size is not None}
+        if "participants" in among:
+            found["participants"] = _places(sizes, were_sent=scoring.order == "sent")
+        if "enrolled" in among:
+            enrolled = ranking.participants.lookup()
+            found["enrolled"] = _places({c: size for c, size in sizes.items() if c in enrolled}, were_sent=False)
     return found
+
+
+def _places(sizes: Mapping[CompetitorId, int], *, were_sent: bool) -> dict[CompetitorId, tuple[int, int]]:
+    """The place of each, and how many share it. `were_sent`: the sizes are the places."""
+    sharing = Counter(sizes.values())
+    if were_sent:
+        return {c: (size, sharing[size]) for c, size in sizes.items()}
+    before = accumulate([sharing[size] for size in sorted(sharing)], initial=1)
+    rank = dict(zip(sorted(sharing), before, strict=False))
+    return {c: (rank[size], sharing[size]) for c, size in sizes.items()}
 
 
 def _status_amount(award: Award, given: int | Entries | None, entries: int) -> int | None:
@@ -326,19 +341,22 @@ def _number(scoring: Scoring, text: str, unity: UnityState) -> int:
 
 def _shared_amount(award: Award, place: int, sharing: int) -> int | None:
     """The amount of a place, or the mean of those that this many fill: to the nearest, halves away from zero."""
-    filled = range(place, place + (sharing if award.ties == "mean" else 1))
-    if isinstance(award.table, dict) and len(filled) == 1:
-        return award.table.get(str(place))
-    if isinstance(award.table, dict):
-        found = [amount for key, amount in award.table.items() if _PLACE.fullmatch(key) and int(key) in filled]
+    table, count = award.table, sharing if award.ties == "mean" else 1
+    if isinstance(table, dict) and count > 1:
+        filled = range(place, place + count)
+        found = [amount for key, amount in table.items() if _PLACE.fullmatch(key) and int(key) in filled]
         if not found:
             return None
         total = sum(found)
-    elif award.table is not None:
-        total = sum(award.table[place - 1 : filled.stop - 1])
+    elif isinstance(table, dict):
+        return table.get(str(place))
+    elif table is None:
+        total = award.factor * count * (2 * place + count - 1) // 2
+    elif count > 1:
+        total = sum(table[place - 1 : place - 1 + count])
     else:
-        total = award.factor * len(filled) * (place + filled[-1]) // 2
-    size = (2 * abs(total) + len(filled)) // (2 * len(filled))
+        return table[place - 1] if place <= len(table) else 0
+    size = (2 * abs(total) + count) // (2 * count)
     return size if total >= 0 else -size
 
 
@@ -474,47 +492,46 @@ def _performed(
     scoring: Scoring, performances: Mapping[CompetitorId, str], winner: CompetitorId | None
 ) -> Steps[dict[CompetitorId, ReadResult]]:
     known = USUAL_STATUSES.union(*(map(_plain, award.statuses) for award in scoring.awards))
-    readings: dict[CompetitorId, ReadResult] = {}
-    for c, text in performances.items():
-        readings[c] = ReadResult(status=plain) if (plain := _plain(text)) in known else ReadResult(performance=text)
-        if len(readings) % PARTICIPANTS_AT_ONCE == 0:
+    values = {award.value for award in scoring.awards}
+    are_compared = "place" in values or ("outcome" in values and scoring.order != "sent")
+    statuses: dict[CompetitorId, str] = {}
+    sizes: dict[CompetitorId, int] = {}
+    for number, (c, text) in enumerate(performances.items(), start=1):
+        if (plain := _plain(text)) in known:
+            statuses[c] = plain
+        elif are_compared:
+            sizes[c] = _size(scoring, text)
+        if number % PARTICIPANTS_AT_ONCE == 0:
             yield
-    first = {c for c, (place, _) in (yield from _places(scoring, readings, ranked=True)).items() if place == 1}
+    best = min(sizes.values(), default=None)
+    first = {c for c, size in sizes.items() if size == best}
     if winner is None and len(first) == 1:
         (winner,) = first
-    if winner is None and not first:
-        return readings
-    for number, (c, reading) in enumerate(readings.items(), start=1):
-        outcome = "draw" if winner is None and c in first else _outcome("awarded", winner, c)
-        readings[c] = structs.replace(reading, outcome=outcome)
+    readings: dict[CompetitorId, ReadResult] = {}
+    for number, (c, text) in enumerate(performances.items(), start=1):
+        outcome: ResultOutcome | None = None
+        if winner is not None or first:
+            outcome = "win" if c == winner else "draw" if winner is None and c in first else "loss"
+        readings[c] = (
+            ReadResult(outcome=outcome, status=statuses[c])
+            if c in statuses
+            else ReadResult(outcome=outcome, performance=text, size=sizes.get(c))
+        )
         if number % PARTICIPANTS_AT_ONCE == 0:
             yield
     return readings
 
 
-def _places(
-    scoring: Scoring, readings: Mapping[CompetitorId, ReadResult], *, ranked: bool = False
-) -> Steps[dict[CompetitorId, tuple[int, int]]]:
-    """The place of each with a performance, and how many share it; none if no award needs them. `ranked`: places that
-    were sent are counted again, because some of them are missing. Raises NotRead."""
-    values = {award.value for award in scoring.awards}
-    if "place" not in values and ("outcome" not in values or scoring.order == "sent"):
-        return {}
-    sizes: dict[CompetitorId, int] = {}
-    for competitor_id, reading in readings.items():
-        if reading.performance:
-            sent = _PLACE.fullmatch(reading.performance.removesuffix("."))
-            size = _quantity(reading.performance) if scoring.order != "sent" else sent and int(sent[0])
-            if size is None:
-                raise _not_read(scoring, f"{reading.performance!r} is not a {_measure(scoring)}.")
-            sizes[competitor_id] = -size if scoring.order == "high" else size
-            if len(sizes) % PARTICIPANTS_AT_ONCE == 0:
-                yield
-    sharing = Counter(sizes.values())
-    before = accumulate([sharing[size] for size in sorted(sharing)], initial=1)
-    rank = dict(zip(sorted(sharing), before, strict=False))
-    sent_places = scoring.order == "sent" and not ranked
-    return {c: (size if sent_places else rank[size], sharing[size]) for c, size in sizes.items()}
+def _size(scoring: Scoring, performance: str) -> int:
+    """Raises NotRead."""
+    if scoring.order == "sent":
+        sent = _PLACE.fullmatch(performance.removesuffix("."))
+        size = sent and int(sent[0])
+    else:
+        size = _quantity(performance)
+    if size is None:
+        raise _not_read(scoring, f"{performance!r} is not a {_measure(scoring)}.")
+    return -size if scoring.order == "high" else size
 
 
 def _contest(scoring: Scoring, text: str) -> dict[str, int]:

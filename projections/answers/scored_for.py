@@ -79,7 +79,7 @@ def scored_for(
             if awards[0].value == "outcome" and outcome and (outcome == "bye" or len(competition.participants) == 2):
                 kind = outcome
             elif awards[0].value == "place" and reading.performance:
-                kind, place = "place", (yield from places(scoring, readings, ranking))[awards[0].among][her][0]
+                kind, place = "place", places(scoring, readings, ranking)[awards[0].among][her][0]
 
     def text(result: Result | None) -> Steps[str | None]:
         earlier = CorrectedCompetition(competition.group_id, competition.participants, result, None, competition.scale)

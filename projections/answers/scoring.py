@@ -1,13 +1,14 @@
 """The scorings of a ranking, and the results that give nothing by them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
+from collections.abc import Sequence as Items
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
 from engine.domain.awards import Scoring
-from engine.domain.events import Event
+from engine.domain.events import Event, PointsScored
 from engine.domain.rescoring import GivenLines, competitions_of, given_amounts, scored_lines
 from engine.domain.scoring import ScoredCompetition, why_nothing
 from engine.domain.steps import Steps, finished
@@ -60,17 +61,25 @@ class UnscoredResult(Struct, frozen=True, kw_only=True):
     why: str
 
 
-def unscored_by(board: Board, events: Iterable[Event]) -> list[UnscoredResult]:
+def unscored_by(board: Board, events: Items[Event]) -> list[UnscoredResult]:
     """The results of these events that give nothing. The board may show the events already."""
-    return finished(unscored_of(board, competitions_of(board.competitions, events)))
+    read = {(one.competition_id, one.ranking_id) for one in events if isinstance(one, PointsScored)}
+    return finished(unscored_of(board, competitions_of(board.competitions, events), read))
 
 
-def unscored_of(board: Board, competitions: Mapping[CompetitionId, ScoredCompetition]) -> Steps[list[UnscoredResult]]:
-    """The results of these competitions that give nothing, because no scoring can read them."""
+def unscored_of(
+    board: Board,
+    competitions: Mapping[CompetitionId, ScoredCompetition],
+    read: Container[tuple[CompetitionId | None, RankingId]] = (),
+) -> Steps[list[UnscoredResult]]:
+    """The results of these competitions that give nothing, because no scoring can read them. `read`: those that are
+    known to give something, each with a ranking."""
     scored, found = {one: its for one, its in board.rankings.items() if its.scorings}, list[UnscoredResult]()
     for competition_id, competition in competitions.items() if scored else ():
         for ranking_id, its in scored.items():
-            why = (yield from why_nothing(its.scorings, competition, its)) if len(found) < UNSCORED_MAX else None
+            if (competition_id, ranking_id) in read or len(found) == UNSCORED_MAX:
+                continue
+            why = yield from why_nothing(its.scorings, competition, its)
             if why is not None:
                 found.append(UnscoredResult(competition_id=competition_id, ranking_id=ranking_id, why=why))
         yield

@@ -68,7 +68,7 @@ async def answer_preview(
     return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]%b}" % more, etag="")
 
 
-def unscored_key(board: Board, events: Iterable[Event]) -> bytes:
+def unscored_key(board: Board, events: Items[Event]) -> bytes:
     """The key of UNSCORED for results of these events, with a comma before it."""
     found = unscored_by(board, events)
     return b',"unscored":%b' % encode(found) if found else b""
