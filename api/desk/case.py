@@ -92,6 +92,7 @@ class Case(Struct, eq=False, kw_only=True):
         try:
             if self.evidence is not None:
                 self.events = self.evidence.decide()
+                self.alone |= self.evidence.alone
             elif live.expires:
                 self.events = decide(live.board, self.command, Known(results=live.results, now=live.expired_by))
             else:

@@ -38,7 +38,7 @@ from engine.domain.commands import (
 from engine.domain.counting import Known
 from engine.domain.errors import Refusal, Unacceptable
 from engine.domain.events import Event, Recorded
-from engine.domain.judging import decide, recording
+from engine.domain.judging import decide, recorded_before, recording
 from engine.domain.names import name_key
 from engine.domain.rescoring import Rescoring, may_rescore
 from engine.domain.steps import finished
@@ -71,8 +71,8 @@ _Rescoring = ChangeCompetition | RecordResults | DeclareScoring | ReopenRanking 
 
 
 class Evidence(ABC):
-    """What one command needs. `alone`: the command needs a separate block. `exact`, which may show only when this is
-    looked up: no event may lie between its judging and its append."""
+    """What one command needs. `alone`: the command needs a separate block. `exact`: no event may lie between its
+    judging and its append. Both may show only when this is looked up."""
 
     alone = False
     exact = False
@@ -365,8 +365,6 @@ class ScoredAgain(Evidence):
 class ResultByKey(Evidence):
     """What is needed if a competition has the key with which a result is recorded: as for its correction."""
 
-    alone = True
-
     def __init__(self, live: LiveTournament, command: RecordResult) -> None:
         super().__init__(live)
         self._command = command
@@ -376,13 +374,15 @@ class ResultByKey(Evidence):
     def _correction(self) -> ScoredAgain | None:
         """That of the competition that has the key now. None: none has, or what is recorded will be refused."""
         command = None
-        with suppress(Refusal):
-            command = recording(self._live.board, self._command)
+        if recorded_before(self._live.board, self._command) is not None:
+            with suppress(Refusal):
+                command = recording(self._live.board, self._command)
         if self._corrected is not None and self._corrected.command != command:
             self._corrected.close()
             self._corrected = None
         if self._corrected is None and isinstance(command, ChangeCompetition):
             self._corrected = ScoredAgain(self._live, command)
+            self.alone = True  # what it changes depends on what others change
         return self._corrected
 
     @property

@@ -427,23 +427,28 @@ def _record_results(
     return made
 
 
+def recorded_before(state: State, command: commands.RecordResult) -> CompetitionId | None:
+    """The competition that it names, or that has its key; None: its competition is new."""
+    if command.of is None and isinstance(command.key, str):
+        return state.competitions.by_key(name_key(command.key))
+    return command.of
+
+
 def recording(state: State, command: commands.RecordResult) -> commands.AddCompetition | commands.ChangeCompetition:
     """The command that it is in this state. What it says of a known competition as that is changes nothing. Raises
     Unacceptable."""
-    said = {name: value for name, value in msgspec.structs.asdict(command).items() if value is not UNSET}
-    its_id = said.pop("of")
-    if its_id is None and isinstance(command.key, str):
-        its_id = state.competitions.by_key(name_key(command.key))
-    elif its_id is not None and its_id not in state.competitions:
-        raise unacceptable([Fault("competition", f"competition {its_id} is not in this tournament")])
+    said = msgspec.structs.asdict(command)
+    its_id = recorded_before(state, command)
     if its_id is None:
-        refuse_if_any([] if "group_id" in said else [Fault("group_id", "is required for a new competition")])
-        return commands.AddCompetition(**{name: value for name, value in said.items() if value is not None})
+        refuse_if_any([Fault("group_id", "is required for a new competition")] if command.group_id is UNSET else [])
+        return commands.AddCompetition(**{k: one for k, one in said.items() if one is not UNSET and one is not None})
+    if its_id not in state.competitions:
+        raise unacceptable([Fault("competition", f"competition {its_id} is not in this tournament")])
     its = state.competitions[its_id]
-    same = {"competition_id"} | {name for name, of in _AS_IT_IS.items() if said.get(name) == getattr(its, of)}
+    same = {"of", "competition_id"} | {name for name, of in _AS_IT_IS.items() if said.get(name) == getattr(its, of)}
     if command.of is None:
         same.add("key")
-    changed = {name: value for name, value in said.items() if name not in same}
+    changed = {name: value for name, value in said.items() if name not in same and value is not UNSET}
     return commands.ChangeCompetition(competition_id=its_id, **changed)
 
 

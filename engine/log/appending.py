@@ -361,10 +361,9 @@ def _row(block: Block) -> list[Any]:
             if event.creates:
                 created += [str(getattr(event, name)) for name in event.creates]
     counts = fingerprints = personals = ids = ""
-    if structural or created:  # no other event has personal fields
+    if structural or created:
         ids = "\n".join(created)
-        text, parted = codec.parted_lines(entries, new_salts(len(entries)))
-        personals = "\n".join(parted) if any(parted) else ""
+        text, personals = _parted(entries)
     else:
         text = codec.lines_of(entries)
     refusals = "0"
@@ -391,6 +390,14 @@ def _row(block: Block) -> list[Any]:
         personals,
         "" if block.within is None else _range(*block.within),
     ]
+
+
+def _parted(entries: list[codec.LogEntry]) -> tuple[str, str]:
+    """The lines of the events, and the lines of their personal fields; empty: none has any."""
+    if not any(entry.event.personal for entry in entries):
+        return codec.lines_of(entries), ""
+    text, parted = codec.parted_lines(entries, new_salts(len(entries)))
+    return text, "\n".join(parted) if any(parted) else ""
 
 
 def _range(first: datetime, end: datetime) -> str:

@@ -166,6 +166,34 @@ async def test_points_that_wait_behind_a_voiding_of_their_competition_are_refuse
         assert await amounts(desk, arena) == [5, 0, 1]
 
 
+async def test_new_results_share_a_block_and_a_correction_leaves_with_its_points(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        award = Award(unity_id=arena.unity_id, value="outcome", table={"win": 3, "draw": 1, "loss": 0})
+        declared = DeclareScoring(ranking_id=arena.ranking_id, scorings=(Scoring(awards=(award,)),))
+        await submit(desk, arena.tournament_id, declared)
+        match: dict[str, Any] = {"group_id": 1, "participants": arena.competitors}
+        first, *ids = [CompetitionId(one) for one in await desk.new_ids(6)]
+        await submit(desk, arena.tournament_id, RecordResult(competition_id=first, key="M1", result="0:1", **match))
+        new = [RecordResult(competition_id=one, result="2:0", **match) for one in ids]
+        new.insert(2, RecordResult(competition_id=CompetitionId(0), key="M1", result="1:0", **match))
+        async with gathered(dsn, owner, desk, arena, *new) as asked:
+            head = await owner.fetchval(
+                "SELECT max(last_sequence) FROM block WHERE tournament_id = $1", arena.tournament_id
+            )
+        receipts = await asyncio.gather(*asked)
+        blocks = await owner.fetchval(
+            "SELECT count(*) FROM block WHERE tournament_id = $1 AND last_sequence > $2", arena.tournament_id, head
+        )
+        assert blocks < len(new)
+        assert [len(receipt.events) for receipt in receipts] == [2, 2, 3, 2, 2, 2]
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            assert [total(live, arena, who) for who in (0, 1)] == [18, 0]
+        assert (await verified(desk.database)).differences == []
+
+
 async def test_a_key_that_two_simultaneous_requests_ask_for_is_given_once(dsn: str, owner: asyncpg.Connection) -> None:
     """Also if a request registers several competitors, and only the first of them has a key."""
     async with desk_at(dsn) as desk:
