@@ -29,10 +29,10 @@ TAGGED = [name for name, operation in BY_NAME.items() if isinstance(operation, R
 READS = [name for name, operation in BY_NAME.items() if not isinstance(operation, Write)]
 WRITES = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
 OPERATIONS = READS + WRITES
-every_write = pytest.mark.parametrize(
-    "name", [one for one in WRITES if one not in {"PUT restore.json", "PUT delete.json"}]
-)
-"""But those that need an archived tournament, or leave none."""
+POSSIBLE = [name for name in WRITES if name not in {"PUT restore.json", "PUT delete.json"}]
+"""Changes that a tournament `with_points` accepts one after the other, in this order. Others need an archived one, or
+leave none."""
+every_write = pytest.mark.parametrize("name", POSSIBLE)
 
 
 async def with_points(season: Season) -> Season:

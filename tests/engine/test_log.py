@@ -1141,19 +1141,25 @@ def changes_of(table: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("table", LOG_TABLES)
 async def test_the_service_may_change_the_log_in_no_way_also_where_it_logs_in_as_the_owner(
-    database: Database, tournament_id: TournamentId, table: str
+    database: Database, tournament_id: TournamentId, subtests: pytest.Subtests
 ) -> None:
-    async with database.raw_connection() as connection:
-        assert await connection.fetchval("SELECT current_user") == "tallybook_service"
-        for statement in changes_of(table).values():
-            with pytest.raises(asyncpg.InsufficientPrivilegeError, match=f"permission denied for table {table}"):
-                await connection.execute(statement)
-        for statement in (f"ALTER TABLE {table} DISABLE TRIGGER ALL", f"DROP TABLE {table}"):
-            with pytest.raises(asyncpg.InsufficientPrivilegeError, match="must be owner"):
-                await connection.execute(statement)
-        assert await connection.fetchval(f"SELECT count(*) FROM {table} WHERE tournament_id = $1", tournament_id) <= 1
+    for table in LOG_TABLES:
+        with subtests.test(table):
+            async with database.raw_connection() as connection:
+                assert await connection.fetchval("SELECT current_user") == "tallybook_service"
+                for statement in changes_of(table).values():
+                    with pytest.raises(
+                        asyncpg.InsufficientPrivilegeError, match=f"permission denied for table {table}"
+                    ):
+                        await connection.execute(statement)
+                for statement in (f"ALTER TABLE {table} DISABLE TRIGGER ALL", f"DROP TABLE {table}"):
+                    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="must be owner"):
+                        await connection.execute(statement)
+                assert (
+                    await connection.fetchval(f"SELECT count(*) FROM {table} WHERE tournament_id = $1", tournament_id)
+                    <= 1
+                )
 
 
 @pytest.mark.parametrize("table", LOG_TABLES)

@@ -5,7 +5,7 @@ from typing import Final
 import asyncpg
 import pytest
 
-from projections.tables.columns import COMPETITOR, TABLES, TOTAL, Table
+from projections.tables.columns import COMPETITOR, TABLES, TOTAL
 
 _COLUMNS: Final = """
     SELECT attname, format_type(atttypid, atttypmod)
@@ -23,14 +23,17 @@ _KEY: Final = """
 LONG_NAMES: Final = {"integer": "int", "timestamp with time zone": "timestamptz"}
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-async def test_the_columns_declared_are_those_of_the_schema(owner: asyncpg.Connection, table: Table) -> None:
-    there = {name: LONG_NAMES.get(kind, kind) for name, kind in await owner.fetch(_COLUMNS, table.name)}
-    stored_otherwise = {column.name for column in table.columns if column.stored is not None}
-    assert len(table.columns) == len(there)
-    assert {column.name for column in table.columns} == set(there)
-    assert {column.name for column in table.columns if column.type != there[column.name]} == stored_otherwise
-    assert [row["attname"] for row in await owner.fetch(_KEY, table.name)] == list(table.key)
+async def test_the_columns_declared_are_those_of_the_schema(
+    owner: asyncpg.Connection, subtests: pytest.Subtests
+) -> None:
+    for table in TABLES:
+        with subtests.test(str(table)):
+            there = {name: LONG_NAMES.get(kind, kind) for name, kind in await owner.fetch(_COLUMNS, table.name)}
+            stored_otherwise = {column.name for column in table.columns if column.stored is not None}
+            assert len(table.columns) == len(there)
+            assert {column.name for column in table.columns} == set(there)
+            assert {column.name for column in table.columns if column.type != there[column.name]} == stored_otherwise
+            assert [row["attname"] for row in await owner.fetch(_KEY, table.name)] == list(table.key)
 
 
 def test_a_statement_reads_as_if_written_by_hand() -> None:

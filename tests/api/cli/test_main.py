@@ -98,11 +98,12 @@ async def test_the_slug_of_a_long_name_is_cut(tallybook: Tallybook) -> None:
     assert slug == "x" * STEM_CHARACTERS_MAX
 
 
-@pytest.mark.parametrize("name", ["🏆", "!?", "—", ""])
-async def test_a_name_of_which_nothing_is_left_is_refused(tallybook: Tallybook, name: str) -> None:
-    (reason,) = await tallybook.refused("tournament", "create", name)
-    assert "letters or digits" in reason or "empty" in reason
-    assert await tallybook.json("tournament", "list") == []
+async def test_a_name_of_which_nothing_is_left_is_refused(tallybook: Tallybook, subtests: pytest.Subtests) -> None:
+    for name in ["🏆", "!?", "—", ""]:
+        with subtests.test(name):
+            (reason,) = await tallybook.refused("tournament", "create", name)
+            assert "letters or digits" in reason or "empty" in reason
+            assert await tallybook.json("tournament", "list") == []
 
 
 @pytest.mark.parametrize(

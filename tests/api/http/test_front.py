@@ -80,22 +80,20 @@ async def test_the_ids_of_requests_tell_nothing_of_those_between(service: Servic
     assert found != sorted(found)
 
 
-@pytest.mark.parametrize(
-    ("version", "asked", "said"),
-    [
+async def test_a_connection_is_kept_or_closed_as_its_version_and_the_client_say(
+    service: Service, client: Client, subtests: pytest.Subtests
+) -> None:
+    for version, asked, said in [
         ("1.1", "close", "close"),
         ("1.1", "keep-alive", None),
         ("1.0", "keep-alive", "keep-alive"),
         ("1.0", None, "close"),
-    ],
-)
-async def test_a_connection_is_kept_or_closed_as_its_version_and_the_client_say(
-    service: Service, client: Client, version: str, asked: str | None, said: str | None
-) -> None:
-    lines = [] if asked is None else [f"Connection: {asked}"]
-    answer = await exchanged(service, request_for(client, *lines, version=version))
-    assert fields(answer).get("Connection") == said
-    assert answer.count(b"HTTP/1.1 200 OK") == (1 if said == "close" else 2)
+    ]:
+        with subtests.test(version):
+            lines = [] if asked is None else [f"Connection: {asked}"]
+            answer = await exchanged(service, request_for(client, *lines, version=version))
+            assert fields(answer).get("Connection") == said
+            assert answer.count(b"HTTP/1.1 200 OK") == (1 if said == "close" else 2)
 
 
 async def test_head_is_answered_without_the_body_whose_length_it_tells(service: Service, client: Client) -> None:

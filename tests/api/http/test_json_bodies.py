@@ -15,7 +15,7 @@ from api.interface.declarations import Write
 from api.interface.fields import FormReader
 from engine.domain.errors import Unacceptable, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, TAGS_MAX
-from tests.api.asking import Log, every_write, example_of, keyed, path_of, refused, with_points
+from tests.api.asking import POSSIBLE, Log, example_of, keyed, path_of, refused, with_points
 from tests.api.rendered import BY_NAME
 from tests.service import FORM, Answer, Client, Season, listed
 
@@ -35,27 +35,29 @@ async def send(client: Client, name: str, path: str, body: object, headers: dict
 # ── Whatever is asked ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("first", ["form", "texts", "natural"])
-@every_write
-async def test_a_request_is_the_same_as_a_form_and_as_json(season: Season, log: Log, name: str, first: str) -> None:
+async def test_a_request_is_the_same_as_a_form_and_as_json(
+    season: Season, log: Log, first: str, subtests: pytest.Subtests
+) -> None:
     """With texts as in a form, and with numbers, lists and objects."""
-    client, path, form = season.client, path_of(name, season), example_of(name)
-    kinds = ["form", "texts", "natural"]
-    kinds.sort(key=lambda kind: kind != first)
-    answers = []
-    for kind in kinds:
-        if kind == "form":
-            put = client.post if name.startswith("POST") else client.put
-            answers.append(await put(path, form, keyed("k")))
-        else:
-            body = form if kind == "texts" else BY_NAME[name].example
-            answers.append(await send(client, name, path, body, keyed("k")))
-        length = await log.length()
-    assert [answer.status for answer in answers] == [200] * 3
-    assert ["Idempotency-Replayed" in answer.headers for answer in answers] == [False, True, True]
-    assert len({answer.body for answer in answers}) == 1
-    assert await log.length() == length
+    for name in POSSIBLE:
+        with subtests.test(name):
+            client, path, form = season.client, path_of(name, season), example_of(name)
+            key, kinds = keyed(BY_NAME[name].operation_id), ["form", "texts", "natural"]
+            kinds.sort(key=lambda kind: kind != first)
+            answers = []
+            for kind in kinds:
+                if kind == "form":
+                    put = client.post if name.startswith("POST") else client.put
+                    answers.append(await put(path, form, key))
+                else:
+                    body = form if kind == "texts" else BY_NAME[name].example
+                    answers.append(await send(client, name, path, body, key))
+                length = await log.length()
+            assert [answer.status for answer in answers] == [200] * 3
+            assert ["Idempotency-Replayed" in answer.headers for answer in answers] == [False, True, True]
+            assert len({answer.body for answer in answers}) == 1
+            assert await log.length() == length
 
 
 async def test_json_may_name_its_charset_and_an_empty_body_has_no_fields(season: Season) -> None:
@@ -154,14 +156,12 @@ MISREAD: Final[list[tuple[str, str, object, str]]] = [
 ]
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize(("name", "field", "value", "fault"), MISREAD)
-async def test_a_value_of_a_wrong_kind_is_422_and_named(
-    season: Season, name: str, field: str, value: object, fault: str
-) -> None:
-    body = dict(BY_NAME[name].example) | {field: value}
-    answer = await send(season.client, name, path_of(name, season), body)
-    assert refused(answer, 422, field) == [fault]
+async def test_a_value_of_a_wrong_kind_is_422_and_named(season: Season, subtests: pytest.Subtests) -> None:
+    for name, field, value, fault in MISREAD:
+        with subtests.test(name):
+            body = dict(BY_NAME[name].example) | {field: value}
+            answer = await send(season.client, name, path_of(name, season), body)
+            assert refused(answer, 422, field) == [fault]
 
 
 @pytest.mark.parametrize("items", [["a,b"], [""], [" "], ["a", "\0"]])

@@ -13,7 +13,7 @@ from api.http.preferences import parse_preferences, prefers_minimal
 from api.interface.declarations import Write
 from engine.domain.terms import TournamentId
 from projections.live.cache import RenderCache
-from tests.api.asking import WRITES, Log, ask, every_write, example_of, keyed, path_of, refused, with_points
+from tests.api.asking import POSSIBLE, WRITES, Log, ask, example_of, keyed, path_of, refused, with_points
 from tests.api.fuzzed import examples, header_bytes
 from tests.api.rendered import BY_NAME
 from tests.desks import recorded
@@ -46,44 +46,47 @@ def ids_in(answer: Answer) -> dict[str, int]:
 # ── Every operation ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.one_in(4)
-@every_write
-async def test_a_minimal_answer_says_what_was_made_and_nothing_else(season: Season, log: Log, name: str) -> None:
-    before = await log.length()
-    answer = await ask(name, season, season.client, MINIMAL)
-    assert answer.status == 200
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.headers["Preference-Applied"] == "return=minimal"
-    assert before < int(answer.headers["Tallybook-Sequence"]) <= await log.length()
-    message = "added" if name.startswith("POST") else "ok"
-    assert list(answer.json.items())[:2] == [("status", 200), ("message", message)]
-    assert answer.json.keys() - {"status", "message"} == MADE.get(name, set())
+async def test_a_minimal_answer_says_what_was_made_and_nothing_else(
+    season: Season, log: Log, subtests: pytest.Subtests
+) -> None:
+    for name in POSSIBLE:
+        with subtests.test(name):
+            before = await log.length()
+            answer = await ask(name, season, season.client, MINIMAL)
+            assert answer.status == 200
+            assert answer.headers["Content-Type"] == "application/json"
+            assert answer.headers["Preference-Applied"] == "return=minimal"
+            assert before < int(answer.headers["Tallybook-Sequence"]) <= await log.length()
+            message = "added" if name.startswith("POST") else "ok"
+            assert list(answer.json.items())[:2] == [("status", 200), ("message", message)]
+            assert answer.json.keys() - {"status", "message"} == MADE.get(name, set())
 
 
-@pytest.mark.one_in(4)
-@every_write
 @pytest.mark.parametrize("first", ["minimal", "whole"])
 async def test_a_repeat_with_the_other_preference_is_the_same_request(
-    season: Season, log: Log, name: str, first: str
+    season: Season, log: Log, first: str, subtests: pytest.Subtests
 ) -> None:
-    headers = [keyed("k") | MINIMAL, keyed("k"), keyed("k") | MINIMAL, keyed("k") | {"Prefer": "return=representation"}]
-    if first == "whole":
-        headers.reverse()
-    answers = [await ask(name, season, season.client, headers[0])]
-    length = await log.length()
-    answers += [await ask(name, season, season.client, sent) for sent in headers[1:]]
-    assert [answer.status for answer in answers] == [200] * 4
-    assert await log.length() == length
-    assert len({answer.headers["Tallybook-Sequence"] for answer in answers}) == 1
-    assert ["Idempotency-Replayed" in answer.headers for answer in answers] == [False, True, True, True]
-    minimal = [answer for answer in answers if "Preference-Applied" in answer.headers]
-    whole = [answer for answer in answers if "Preference-Applied" not in answer.headers]
-    assert len({answer.body for answer in minimal}) == len({answer.body for answer in whole}) == 1
-    assert len(minimal) == len(whole) == 2
-    assert minimal[0].json["message"] == whole[0].json["message"]
-    if name in MADE:
-        message = "added" if name.startswith("POST") else "ok"
-        assert minimal[0].json == {"status": 200, "message": message} | ids_in(whole[0])
+    for name in POSSIBLE:
+        with subtests.test(name):
+            key = keyed(BY_NAME[name].operation_id)
+            headers = [key | MINIMAL, key, key | MINIMAL, key | {"Prefer": "return=representation"}]
+            if first == "whole":
+                headers.reverse()
+            answers = [await ask(name, season, season.client, headers[0])]
+            length = await log.length()
+            answers += [await ask(name, season, season.client, sent) for sent in headers[1:]]
+            assert [answer.status for answer in answers] == [200] * 4
+            assert await log.length() == length
+            assert len({answer.headers["Tallybook-Sequence"] for answer in answers}) == 1
+            assert ["Idempotency-Replayed" in answer.headers for answer in answers] == [False, True, True, True]
+            minimal = [answer for answer in answers if "Preference-Applied" in answer.headers]
+            whole = [answer for answer in answers if "Preference-Applied" not in answer.headers]
+            assert len({answer.body for answer in minimal}) == len({answer.body for answer in whole}) == 1
+            assert len(minimal) == len(whole) == 2
+            assert minimal[0].json["message"] == whole[0].json["message"]
+            if name in MADE:
+                message = "added" if name.startswith("POST") else "ok"
+                assert minimal[0].json == {"status": 200, "message": message} | ids_in(whole[0])
 
 
 async def test_a_refusal_is_the_same_whatever_is_preferred(season: Season, log: Log, subtests: pytest.Subtests) -> None:
@@ -100,47 +103,50 @@ async def test_a_refusal_is_the_same_whatever_is_preferred(season: Season, log: 
             assert await log.length() == before
 
 
-@pytest.mark.one_in(4)
-@every_write
 async def test_a_minimal_answer_names_what_its_event_creates(
-    season: Season, service: Service, clients_tournament: TournamentId, name: str
+    season: Season, service: Service, clients_tournament: TournamentId, subtests: pytest.Subtests
 ) -> None:
-    operation = BY_NAME[name]
-    assert isinstance(operation, Write)
-    answer = await ask(name, season, season.client, MINIMAL)
-    event = (await recorded(service.database, clients_tournament))[int(answer.headers["Tallybook-Sequence"]) - 1]
-    assert tuple(operation.new_ids.values()) == event.creates
-    made = {key: getattr(event, field) for key, field in operation.new_ids.items()}
-    assert answer.json == {"status": 200, "message": operation.answer.message} | made
+    for name in POSSIBLE:
+        with subtests.test(name):
+            operation = BY_NAME[name]
+            assert isinstance(operation, Write)
+            answer = await ask(name, season, season.client, MINIMAL)
+            event = (await recorded(service.database, clients_tournament))[
+                int(answer.headers["Tallybook-Sequence"]) - 1
+            ]
+            assert tuple(operation.new_ids.values()) == event.creates
+            made = {key: getattr(event, field) for key, field in operation.new_ids.items()}
+            assert answer.json == {"status": 200, "message": operation.answer.message} | made
 
 
-@pytest.mark.one_in(4)
-@every_write
 async def test_nothing_is_rendered_for_a_minimal_answer(
-    season: Season, service: Service, clients_tournament: TournamentId, name: str
+    season: Season, service: Service, clients_tournament: TournamentId, subtests: pytest.Subtests
 ) -> None:
-    async with service.desk.live_pool.pinned(clients_tournament) as live:
-        live.cache = RenderCache()
-        assert (await ask(name, season, season.client, keyed("k") | MINIMAL)).status == 200
-        assert live.cache.size_bytes == 0
-        assert (await ask(name, season, season.client, keyed("k"))).status == 200
-        # What is short is not worth keeping.
-        small = "/unities" in name or name.endswith(
-            (
-                "points.json",
-                "scoring.json",
-                "results.json",
-                "classification.json",
-                "publication.json",
-                "presentation.json",
-                "POST competitions.json",
-                "visibility.json",
-                "PUT rankings.json",
-                "PUT tournament.json",
-                "archive.json",
-            )
-        )
-        assert (live.cache.size_bytes == 0) == small
+    for name in POSSIBLE:
+        with subtests.test(name):
+            key = keyed(BY_NAME[name].operation_id)
+            async with service.desk.live_pool.pinned(clients_tournament) as live:
+                live.cache = RenderCache()
+                assert (await ask(name, season, season.client, key | MINIMAL)).status == 200
+                assert live.cache.size_bytes == 0
+                assert (await ask(name, season, season.client, key)).status == 200
+                # What is short is not worth keeping.
+                small = "/unities" in name or name.endswith(
+                    (
+                        "points.json",
+                        "scoring.json",
+                        "results.json",
+                        "classification.json",
+                        "publication.json",
+                        "presentation.json",
+                        "POST competitions.json",
+                        "visibility.json",
+                        "PUT rankings.json",
+                        "PUT tournament.json",
+                        "archive.json",
+                    )
+                )
+                assert (live.cache.size_bytes == 0) == small
 
 
 async def test_a_read_prefers_nothing(season: Season) -> None:

@@ -151,15 +151,15 @@ async def test_only_line_ends_end_a_line(imported: Import, name: str) -> None:
     assert await imported.names() == [name, f"json {name}"]
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("character", ["\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\t", "\0"])
 async def test_a_name_with_a_control_character_is_refused_and_not_split_or_joined(
-    imported: Import, character: str
+    imported: Import, subtests: pytest.Subtests
 ) -> None:
-    ((_, message),) = await imported.faults(f'name\n"A{character}B"\n')
-    assert message == f"must not contain the control character U+{ord(character[0]):04X}"
-    row = json.dumps({"name": f"A{character}B"}, ensure_ascii=character < " ")
-    assert await imported.faults(row, form=read_ndjson) == [("line 1, name", message)]
+    for character in ["\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\t", "\0"]:
+        with subtests.test(character):
+            ((_, message),) = await imported.faults(f'name\n"A{character}B"\n')
+            assert message == f"must not contain the control character U+{ord(character[0]):04X}"
+            row = json.dumps({"name": f"A{character}B"}, ensure_ascii=character < " ")
+            assert await imported.faults(row, form=read_ndjson) == [("line 1, name", message)]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -403,12 +403,17 @@ async def test_every_line_that_is_not_a_competitor_in_json_is_named(imported: Im
     assert all(message for _, message in faults)
 
 
-@pytest.mark.parametrize(
-    ("content", "position"),
-    [(b"name\nAnn\xff\n", 8), ("name\nZoë\n".encode("latin-1"), 7), ("name\n".encode("utf-16"), 0), (b"\xc0\x80", 0)],
-)
-async def test_what_is_not_utf_8_is_refused_with_the_place(imported: Import, content: bytes, position: int) -> None:
-    assert await imported.faults(content) == [("", f"The file is not UTF-8 (at byte {position}); save it as UTF-8.")]
+async def test_what_is_not_utf_8_is_refused_with_the_place(imported: Import, subtests: pytest.Subtests) -> None:
+    for content, position in [
+        (b"name\nAnn\xff\n", 8),
+        ("name\nZoë\n".encode("latin-1"), 7),
+        ("name\n".encode("utf-16"), 0),
+        (b"\xc0\x80", 0),
+    ]:
+        with subtests.test(str(content)):
+            assert await imported.faults(content) == [
+                ("", f"The file is not UTF-8 (at byte {position}); save it as UTF-8.")
+            ]
 
 
 @pytest.mark.parametrize("form", [read_csv, read_ndjson])

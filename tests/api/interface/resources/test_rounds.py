@@ -36,7 +36,8 @@ async def test_others_take_part_at_once_in_every_answer(season: Season) -> None:
         assert (match in [one["id"] for one in found["competition"]]) == is_found
 
 
-@pytest.mark.parametrize("form", [{"group_id": ""}, {"round": "final"}, {"round": "1.5"}, {"scale": " "}])
-async def test_a_wrong_group_round_or_scale_is_refused(season: Season, form: dict[str, str]) -> None:
-    answer = await season.client.put(f"competitions/{season.competition_id}.json", form)
-    assert (answer.status, [one["field"] for one in answer.json["errors"]]) == (422, [*form])
+async def test_a_wrong_group_round_or_scale_is_refused(season: Season, subtests: pytest.Subtests) -> None:
+    for form in [{"group_id": ""}, {"round": "final"}, {"round": "1.5"}, {"scale": " "}]:
+        with subtests.test(str(form)):
+            answer = await season.client.put(f"competitions/{season.competition_id}.json", form)
+            assert (answer.status, [one["field"] for one in answer.json["errors"]]) == (422, [*form])
