@@ -628,8 +628,5 @@ def _sign(text: str) -> Html:
 def _form(words: Words, table: BoardTable, line: TableLine) -> Html:
     return element(
         "ol",
-        *[
-            element("li", outcome_letter(words, table, one.sum) or words.number(one.sum, table.form_notation))
-            for one in line.form
-        ],
+        *[element("li", outcome_letter(words, one) or words.number(one.sum, table.form_notation)) for one in line.form],
     )

@@ -111,8 +111,7 @@ def _record(words: Words, table: BoardTable) -> Html:
             items.append(element("div", element("dt", shown), element("dd", value)))
     if line.form:
         letters = [
-            element("li", outcome_letter(words, table, one.sum) or words.number(one.sum, table.form_notation))
-            for one in line.form
+            element("li", outcome_letter(words, one) or words.number(one.sum, table.form_notation)) for one in line.form
         ]
         items.append(
             element("div", element("dt", words("form")), element("dd", element("ol", *letters), class_="form"))

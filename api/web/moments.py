@@ -301,9 +301,7 @@ def _lines(words: Words, table: BoardTable) -> Iterator[Raw]:
             color=line.color,
             values=[None if value is None else str(value) for value in line.values],
             moved=line.moved,
-            form=[
-                outcome_letter(words, table, one.sum) or number_text(one.sum, table.form_notation) for one in line.form
-            ],
+            form=[outcome_letter(words, one) or number_text(one.sum, table.form_notation) for one in line.form],
             gained=None if line.gained is None else signed_text(line.gained, table.form_notation),
             placed=UNSET if line.placed else False,
             zone=UNSET if line.zone is None else line.zone,

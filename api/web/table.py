@@ -1,14 +1,10 @@
 """The words of a table: the names of its columns, its values, and the name of the last competition."""
 
-from collections.abc import Mapping
-from typing import Final
-
 from api.interface.competition_names import short_text
 from api.interface.sports import column_of
 from api.web.words import Words
-from engine.domain.awards import ResultOutcome
 from engine.domain.table_zones import TableZone
-from projections.answers.board_table import BoardTable, Footnote, TableColumn, TableLine
+from projections.answers.board_table import BoardTable, Footnote, RecentResult, TableColumn, TableLine
 from projections.answers.criteria import tiebreak_name
 
 
@@ -68,14 +64,10 @@ def zone_places(zone: TableZone, count: int) -> str:
     return "" if not places else str(first) if first == last else f"{first}\N{EN DASH}{last}"
 
 
-def outcome_letter(words: Words, table: BoardTable, amount: int) -> str | None:
-    """The letter of the outcome that an amount in a recent result stands for; None: it stands for none."""
-    outcome = table.outcomes.get(amount)
-    column = None if outcome is None else column_of(_COLUMNS[outcome], words.language)
+def outcome_letter(words: Words, result: RecentResult) -> str | None:
+    """The letter of a recent result, as in the head of the column that counts such results; None: it has none."""
+    column = None if result.counted is None else column_of(result.counted, words.language)
     return None if column is None else column.short
-
-
-_COLUMNS: Final[Mapping[ResultOutcome, str]] = {"win": "won", "draw": "drawn", "loss": "lost"}
 
 
 def last_name(words: Words, table: BoardTable) -> str:

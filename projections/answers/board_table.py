@@ -76,6 +76,7 @@ DEFENDED_EVENTS_MAX: Final = 20_000
 """Events that may be read for the points to defend: those recorded while these points took place, and those of
 competitions dated then. With more of either, the table does not show these points."""
 
+_COUNTED: Final[Mapping[ResultOutcome | None, str]] = {"win": "won", "draw": "drawn", "loss": "lost"}
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -100,6 +101,14 @@ class TableColumn(Struct, frozen=True, kw_only=True):
     notation: Notation
 
 
+class RecentResult(Struct, frozen=True, gc=False):
+    """What a competitor got in a competition. `counted`: the name of the unity that counts results like it, such as
+    won; None: there is none."""
+
+    sum: int
+    counted: str | None
+
+
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: the value is more than a total, and was not needed. `moved`: places
     gained, or lost if negative; None: the competitor joined the table since, had no place then, or nothing is compared.
@@ -114,7 +123,7 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     tags: tuple[str, ...]
     values: list[int | None]
     moved: int | None
-    form: list[CompetitionSum]
+    form: list[RecentResult]
     gained: int | None
     placed: bool
     zone: int | None
@@ -155,8 +164,8 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     competitors can be searched; `tags`: those to choose from, if requested. `on`: the table has only what had taken
     place by then; None: everything. `last`: the last competition that gave points, on the clock that the table shows;
     None: there is none, or nothing says when it took place. `form_notation`: that of recent results, and of what a
-    competition gave; `outcomes`: those that such amounts stand for. `zones`: those of the lines. `footnotes`: in
-    the order of the lines. `names`: those of all competitors."""
+    competition gave. `zones`: those of the lines. `footnotes`: in the order of the lines. `names`: those of all
+    competitors."""
 
     ranking_id: RankingId
     unity_id: UnityId | None
@@ -181,7 +190,6 @@ class BoardTable(Struct, frozen=True, kw_only=True):
     on: datetime | None
     last: TookPlace | None
     form_notation: Notation
-    outcomes: Mapping[int, ResultOutcome]
     lines: list[TableLine]
     zones: list[TableZone]
     footnotes: list[Footnote]
@@ -309,7 +317,6 @@ class _Table:
             last=self._taken_place(last),
             competitions=competitions,
             form_notation=unity.notation.of_points if unity.counts is Counts.SUM else unity.notation,
-            outcomes=outcomes_by_amount(ranking.scorings, self._unity_id),
             lines=await all_of(lines),
             zones=zones,
             footnotes=self._footnotes(ranking, columns, competitor_ids),
@@ -389,7 +396,7 @@ class _Table:
         lines: Iterable[tuple[Classified, int | None]],
         others: Items[Mapping[CompetitorId, int]],
         positions: Positions,
-        form: Mapping[CompetitorId, list[CompetitionSum]],
+        form: Mapping[CompetitorId, list[RecentResult]],
         gained: Mapping[CompetitorId, int | None],
     ) -> Iterator[TableLine]:
         notations = [column.notation for column in columns]
@@ -478,12 +485,33 @@ class _Table:
         if self._at.is_present or sequence <= FORM_EVENTS_MAX:
             await self._at.know_sums(self._ranking_id)
 
-    async def _forms(self, competitor_ids: Items[CompetitorId]) -> Mapping[CompetitorId, list[CompetitionSum]]:
+    async def _forms(self, competitor_ids: Items[CompetitorId]) -> Mapping[CompetitorId, list[RecentResult]]:
         """The recent results in the unity shown."""
         unity_id, sums = self._unity_id, self._at.sums(self._ranking_id)
         if sums is None or looked_at(sums, unity_id, competitor_ids) > FORM_SUMS_SHOWN_MAX:
             return {}
-        return await forms_of(Forms(self._board, sums, unity_id, competitor_ids, FORM_LAST), competitor_ids)
+        forms = await forms_of(Forms(self._board, sums, unity_id, competitor_ids, FORM_LAST), competitor_ids)
+        outcomes = outcomes_by_amount(self._ranking.scorings, unity_id)
+        counting = [] if outcomes else self._counting()
+
+        def result(competitor_id: CompetitorId, one: CompetitionSum) -> RecentResult:
+            counted = [name for it, name in counting if sums.sum(it, competitor_id, one.competition_id)]
+            return RecentResult(one.sum, next(iter(counted), None) if counting else _COUNTED.get(outcomes.get(one.sum)))
+
+        results = await all_of([result(its, one) for one in found] for its, found in forms.items())
+        return dict(zip(forms, results, strict=True))
+
+    def _counting(self) -> list[tuple[UnityId, str]]:
+        """The unities that count results of one outcome, with their names; none where such results have halves."""
+        ranking = self._ranking
+        counting = {
+            award.unity_id
+            for scoring in ranking.scorings
+            for award in scoring.awards
+            if award.value == "outcome" and len(award.outcomes) == 1
+        }
+        halves = ranking.unities[self._unity_id].notation.decimals > 0
+        return [] if halves else [(one, unity.name) for one, unity in ranking.unities.items() if one in counting]
 
     async def _gained(
         self, last: _Last | None, competitor_ids: Items[CompetitorId]

@@ -16,6 +16,7 @@ import pytest
 
 from api.imports.bringing import Bringing
 from api.imports.readers.recognising import read_file
+from api.interface.kinds import KindName, create_ranking, kinds
 from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, SideShape, latest_part
 from api.web.files import static_files
 from api.web.words import ENGLISH
@@ -330,6 +331,31 @@ async def test_places_of_the_table_are_in_zones_whose_legend_says_what_they_lead
 async def test_form_has_the_last_competitions_the_newest_last(championship: Championship) -> None:
     form = {" ".join(line[2]): line[3] for line in lines_of(await page_of(championship))}
     assert form["Ireland"] == ["5", "5", "5", "1", "4"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "results", "letters"),
+    [
+        ("football", ["2:1", "0:0", "0:1"], (["W", "D", "L"], ["N", "U", "S"])),
+        ("ice-hockey", ["2:1", "3:2 ot", "2:3 so"], (["W", "OTW", "OTL"], ["N", "NnV", "SnV"])),
+        ("volleyball", ["3:2", "1:3", "3:0"], (["W", "L", "W"], ["N", "S", "N"])),
+        ("chess", ["1-0", "½-½", "0-1"], (["1.0", "0.5", "0.0"], ["0.0", "0.5", "1.0"])),
+    ],
+)
+async def test_form_has_the_letters_of_the_sport_in_the_language_of_the_page(
+    championship: Championship, kind: KindName, results: list[str], letters: tuple[list[str], list[str]]
+) -> None:
+    desk, sides = championship.service.desk, tuple(championship.teams.values())[:2]
+    made, _ = await create_ranking(
+        desk, championship.live, kinds()[kind], name=kind, participants=sides, actor=OPERATOR
+    )
+    for number, result in enumerate(results, start=1):
+        one = CompetitionId(await desk.new_id())
+        played = AddCompetition(competition_id=one, group_id=1, participants=sides, result=result, round=number)
+        await submit(championship, played)
+    for language, side, expected in zip(("en", "de"), sides, letters, strict=True):
+        lines = (await championship.get(f"/table.json?ranking={made.ranking_id}&lang={language}")).json["lines"]
+        assert {line["competitor_id"]: line["form"] for line in lines}[str(side)][-3:] == expected
 
 
 async def test_a_moment_of_the_past_is_shown_and_compared_with_another(championship: Championship) -> None:
