@@ -58,6 +58,7 @@ from api.interface.fields import (
 from api.interface.public.view import PublicViews
 from api.interface.rendering import TaggedBody, encode, tagged_body
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
+from api.interface.sports import sport_of
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
 from api.web.calendar import CALENDAR_TYPE, calendar
 from api.web.competitor_page import COMPETITOR_PAGE
@@ -279,7 +280,8 @@ class BoardHandlers:
         asked = replace(asked, arguments=days_in(live.board, asked.arguments))
         name = await context.name()
         looks = live.board.publication.presentation
-        words = words_for(looks.zone, asked.lang, looks.language, asked.language)
+        sport = sport_of([live.board.rankings[one] for one in context.rankings_in(live.board)])
+        words = replace(words_for(looks.zone, asked.lang, looks.language, asked.language), sport=sport)
         has_logo = looks.logo is not None
         site = Site(name, asked.slug, self._static, words, asked.lang, looks.accent, has_logo, origin=asked.origin)
         body = await make(context, site, asked)

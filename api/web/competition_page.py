@@ -13,7 +13,7 @@ from api.web.table import unity_name
 from api.web.words import Words
 from engine.domain.scoring import word_of
 from engine.domain.terms import RankingId, UnityId
-from projections.answers.about_competition import AboutCompetition, AboutCompetitionQuestion, Entered, TakingPart
+from projections.answers.about_competition import AboutCompetition, AboutCompetitionQuestion, EnteredResult, TakingPart
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedUnity
 
@@ -117,7 +117,7 @@ def _row(
             element("span", name, class_="who"),
             None if one.performance is None else f" {one.performance}",
             *[element("p", text, class_="reason") for text in why],
-            element("span", words("cause_strike"), class_="late") if one.struck else None,
+            element("span", words("cause_void"), class_="late") if one.struck else None,
             class_="name",
         ),
         *[
@@ -140,7 +140,7 @@ def _rules(
             yield element("li", named, f", {unity_name(words, unity.name)}: {told}")
 
 
-def _result(words: Words, names: NamesById, one: Entered) -> Iterable[Child]:
+def _result(words: Words, names: NamesById, one: EnteredResult) -> Iterable[Child]:
     """When it was entered, and what."""
     result = one.result
     if isinstance(result, Mapping):

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from api.interface.sports import Sport
 from api.web.html import Child, Html, element, joined
 from engine.domain.notation import NONE, WHOLE, Notation
 from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT, in_zone
@@ -23,6 +24,8 @@ from projections.answers.zones import zone_of
 _DIGITS_UNGROUPED_MAX: Final = 4
 _THIN_SPACE: Final = "\u202f"
 _ENDS_OF_DAY: Final = ("000000", "235959")
+_OF_SPORTS: Final = {"competitor": "{Team}", "competitions": "{Matches}"}
+"""What a sport that is known has words of its own for."""
 _PLACES: Final = {1: "place_first", 2: "place_second", 3: "place_third"}
 _PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 
@@ -42,13 +45,16 @@ def texts_of(language: str) -> Mapping[str, str]:
 
 
 class Words(Struct, frozen=True):
-    """The words of a `language`, with times of a `zone`."""
+    """The words of a `language`, with times of a `zone`, and what a `sport` calls competitors and competitions."""
 
     language: str
     zone: str = ZONE_DEFAULT
+    sport: Sport = Sport()
 
     def __call__(self, key: str, **values: object) -> str:
         """The words, with values in their places."""
+        if key in _OF_SPORTS and self.sport != Sport():
+            return self.sport(_OF_SPORTS[key], self.language)
         text = texts_of(self.language)[key]
         return text.format_map(values) if values else text
 

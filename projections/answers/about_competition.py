@@ -45,7 +45,7 @@ class TakingPart(Struct, frozen=True, kw_only=True):
     given: list[GivenPoints]
 
 
-class Entered(Struct, frozen=True, kw_only=True):
+class EnteredResult(Struct, frozen=True, kw_only=True):
     """A result that the competition had from then on; with neither result nor winner, it had none any more."""
 
     recorded_at: datetime
@@ -62,7 +62,7 @@ class AboutCompetition(Struct, frozen=True, kw_only=True):
     who: list[TakingPart]
     left_out: int
     notations: dict[UnityId, Notation]
-    entered: list[Entered]
+    entered: list[EnteredResult]
 
 
 class AboutCompetitionQuestion(Question[AboutCompetition], frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class AboutCompetitionQuestion(Question[AboutCompetition], frozen=True, kw_only=
                 for one, unity in ranking.unities.items()
             },
             entered=[
-                Entered(recorded_at=one.recorded_at, result=one.result, winner_id=one.winner_id)
+                EnteredResult(recorded_at=one.recorded_at, result=one.result, winner_id=one.winner_id)
                 for one in dropwhile(lambda one: one.result is None and one.winner_id is None, results.results)
             ],
         )

@@ -66,9 +66,10 @@ class PageAsked:
 
 
 async def venue_of(context: RecallContext, incoming: IncomingRequest) -> Venue:
-    head, words = context.live.head, Words("en", context.publication.presentation.zone)
     sport = sport_of(context.live.board.rankings.values())
-    return Venue(slug=incoming.parameters["tournament"], name=await context.name(), head=head, words=words, sport=sport)
+    words = Words("en", context.publication.presentation.zone, sport)
+    slug, head = incoming.parameters["tournament"], context.live.head
+    return Venue(slug=slug, name=await context.name(), head=head, words=words, sport=sport)
 
 
 def address_of(incoming: IncomingRequest, below: str, query: Query | None = None) -> str:

@@ -876,7 +876,7 @@ async def test_every_row_leads_to_its_explanation(championship: Championship) ->
     assert "5 changes to the total: +15, 0. Passed others" in explained
     own, _, others = explained.partition("When only others moved")
     assert own.index("16 March 2024") < own.index("2 February 2024") < own.index("List of competitors changed")
-    assert "Scotland – France 16-20, Edinburgh, group 2" in own  # noqa: RUF001
+    assert "Scotland – France 16-20, Edinburgh, division 2" in own  # noqa: RUF001
     assert "Wales – Italy" in others  # noqa: RUF001
 
 

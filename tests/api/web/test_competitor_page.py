@@ -12,7 +12,6 @@ from tests.api.web.test_console import words
 from tests.service import Client, create_ranking
 
 DIFFERENCE: Final = "goal difference"
-ISOLATES: Final = dict.fromkeys((0x2068, 0x2069), "")
 
 
 @pytest.fixture
@@ -98,7 +97,7 @@ async def test_the_page_of_a_competition_says_what_it_gave_for_what_and_what_it_
     match = await played.play(ajax, bari, "2:1", round=3, started_at="2026-05-16 15:00:00", location="Park")
     await played.correct(match, result="1:1 wo", winner=bari)
     below = f"competitions/{match}?ranking={played.ranking_id}"
-    text = words((await board.get(below)).body.decode().translate(ISOLATES))
+    text = words((await board.get(below)).body.decode())
     for said in (
         "Ajax 1:1 wo Bari Round 3, 16 May 2026, 15:00 UTC , Park , walkover What it gave",
         "Competitor GD Pts Ajax 0 for the loss to Bari, 1:1 wo 0 0 Bari 3 for the win over Ajax, 1:1 wo 0 3 Why",

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.interface.kinds import kinds
 from api.web.calendar import CALENDAR_LINE_BYTES_MAX, _escaped, _folded
 from tests.api.public_boards import Board, change
 from tests.api.scored import League
@@ -36,7 +37,7 @@ async def test_a_board_shows_every_round_of_its_ranking_and_no_match_of_others(
         return words(answer.body.decode())
 
     current = await page()
-    for said in "Round 2", "Group 1", "Bari \N{EN DASH} Celtic", "Group 2":
+    for said in "Round 2", "Division 1", "Bari \N{EN DASH} Celtic", "Division 2":
         assert said in current
     assert "Dynamo" not in current
     first = await page("&round=1&lang=de")
@@ -90,6 +91,12 @@ async def test_the_columns_of_a_table_are_those_of_its_sport_in_their_order(boar
     ]
     columns = (await board.get(f"table.json?ranking={cup}&lang=fr")).json["columns"]
     assert [(one["short"], one["place"]) for one in columns] == [("Pts", 2), ("BC", 1), ("J", 0)]
+    assert ">Nom</th>" in head
+    for name in {unity.name for unity in kinds()["football"].unities} - {"points", "goals against", "played"}:
+        assert (await client.post(f"rankings/{cup}/unities.json", {"name": name})).status == 200
+    for lang, said in {"en": "Team", "de": "Mannschaft", "fr": "Équipe", "es": "Equipo"}.items():
+        page = (await client.send("GET", f"/board/{board.slug}?ranking={cup}&lang={lang}")).body.decode()
+        assert f">{said}</th>" in page
 
 
 async def test_recent_results_are_letters_in_the_language_of_the_page(

@@ -107,13 +107,14 @@ async def test_every_step_names_the_result_that_its_competition_had_then_and_say
     for sentence in (
         "0 for the loss to Ajax, 1:2",
         "1 for the draw with Ajax, 0:0, on 9 March 2026 (corrected on",
-        "Does not count: Ajax – Bari 0:0, group 1, on 9 March 2026",  # noqa: RUF001 - a dash
-        "Counts again: Ajax – Bari 1:3, group 1, on 9 March 2026",  # noqa: RUF001
-        "Struck from the results: Ajax – Bari 1:3, group 1, on 9 March 2026",  # noqa: RUF001
+        "Does not count: Ajax – Bari 0:0, division 1, on 9 March 2026",  # noqa: RUF001 - a dash
+        "Counts again: Ajax – Bari 1:3, division 1, on 9 March 2026",  # noqa: RUF001
+        "Struck from the results: Ajax – Bari 1:3, division 1, on 9 March 2026",  # noqa: RUF001
     ):
         assert sentence in page, sentence
     assert "No points any more" not in page  # they no longer counted
-    assert page.count("9 March 2026, 15:00 UTC") == 1  # when it was played; corrections have the time of theirs
+    steps = page.partition(" Steps ")[2]
+    assert steps.count("9 March 2026, 15:00 UTC") == 1  # when it was played; corrections have the time of theirs
     await league.correct(match, result="4:0")
     by_date = words((await board.get(f"competitors/{a}?ranking={league.ranking_id}&on=2026-03-10")).body.decode())
     assert "Does not count" not in by_date
@@ -137,12 +138,12 @@ async def test_the_page_has_the_position_of_the_table_and_says_that_its_steps_co
 
     note = " positions are by points alone."
     before = await page()
-    assert "Position 1, 3 in points" in before
+    assert "1st, level with Bari" in before
     assert note not in before
     criteria = json.dumps([{"unity": league.points}, {"unity": goals}])
     await league.client.put(f"{league.path}/classification.json", {"criteria": criteria})
     for query, said, noted in (
-        ("", "Position 2, 3 in points", True),
+        ("", "2nd on goals, 1 to 4", True),
         (f"&unity={league.points}", "Position 1, 3 in points", False),
         ("&on=2026-03-10", "Positions on this page are by points alone.", False),
     ):
