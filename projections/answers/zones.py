@@ -1,11 +1,14 @@
-"""Time zones by their IANA names, and the days of a tournament in a zone."""
+"""Time zones by their IANA names, and the days of a tournament in a zone.
+
+Zones are those of the package tzdata, not of the machine, whose may be older: all processes of a release have the same.
+"""
 
 import difflib
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from typing import Any, Final, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones, reset_tzpath
 
 import msgspec
 from msgspec import Struct
@@ -16,8 +19,10 @@ from projections.board.board import Board
 NEAR_ZONES_MAX: Final = 3
 _COMPARED_CHARACTERS_MAX: Final = 100
 """The first ones of an unknown name, with which similar names are sought."""
-_NOT_EVERYWHERE: Final = frozenset({"localtime", "Factory"})
-"""Names that Python lists, though the first has the days of the machine, and browsers know neither."""
+_NOT_A_PLACE: Final = "Factory"
+"""A name that Python lists, and browsers do not know."""
+
+reset_tzpath(to=())
 
 
 class Day(datetime):
@@ -50,7 +55,7 @@ def days_in(board: Board, said: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def zone_of(name: str) -> tzinfo:
-    """The zone with this name; UTC if this machine lacks it, although it was known where it was declared."""
+    """The zone with this name; UTC if this release lacks it, although it was known where it was declared."""
     if name == ZONE_DEFAULT:
         return UTC
     try:
@@ -70,7 +75,7 @@ def unknown_zone(name: str) -> str | None:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(available_timezones() - _NOT_EVERYWHERE)
+    return frozenset(available_timezones() - {_NOT_A_PLACE})
 
 
 def _near(name: str) -> list[str]:

@@ -1,8 +1,13 @@
 """Days are those of the tournament's time zone."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from importlib import resources
 from itertools import product
+from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
 import asyncpg
@@ -44,6 +49,15 @@ def test_only_a_day_without_a_zone_is_the_tournaments() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     assert begin_of_time("2024-07-10 15:00", berlin) == datetime(2024, 7, 10, 13, tzinfo=UTC)
     assert begin_of_time("2024-07-10 15:00+00:00", berlin) == datetime(2024, 7, 10, 15, tzinfo=UTC)
+
+
+def test_zones_are_those_of_the_package_whatever_the_machine_has(tmp_path: Path) -> None:
+    """States change their clocks at short notice, and what each machine knows of it differs."""
+    (tmp_path / "Europe").mkdir()
+    (tmp_path / "Europe" / "Berlin").write_bytes((resources.files("tzdata.zoneinfo.Asia") / "Tokyo").read_bytes())
+    asked = "from projections.answers.zones import *; print(datetime(2026, 1, 1, tzinfo=zone_of('Europe/Berlin')))"
+    said = subprocess.check_output([sys.executable, "-c", asked], env=os.environ | {"PYTHONTZPATH": str(tmp_path)})
+    assert said == b"2026-01-01 00:00:00+01:00\n"
 
 
 def test_a_zone_that_nobody_knows_is_refused_with_near_names() -> None:
