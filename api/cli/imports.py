@@ -90,6 +90,7 @@ async def fixtures(
     time: str = "",
     every: str = "7d",
     place: Annotated[list[str] | None, Parameter(negative="")] = None,
+    lasts: str = "",
     twice: Annotated[bool, Parameter(negative="")] = False,
     group: Annotated[int | None, Parameter(negative="")] = None,
     yes: Yes = False,
@@ -106,6 +107,8 @@ async def fixtures(
         From round to round: days, hours or minutes, such as 7d, 2h or 20min.
     place
         Where a match is; may be given several times: the matches of a round take turns.
+    lasts
+        How long a match takes, such as 20min: at fewer places than a round has matches, they follow each other.
     twice
         Let each be at home to each other.
     group
@@ -116,6 +119,7 @@ async def fixtures(
         clock=time,
         every=every,
         places=tuple(place or ()),
+        lasts=lasts,
         twice=twice,
         group="" if group is None else str(group),
     )

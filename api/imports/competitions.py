@@ -219,7 +219,8 @@ class Competitions(MatchKind[CompetitionLine]):
         self.zone = self.reader.zone
         self.left_out = [*self.reader.left_out]
         if not self.reader.gives_points:
-            self.warning = "Scores give no points here: the ranking has no scoring, and no column names a unity of it."
+            why = "Scores give no points here: the ranking has no scoring, and no column names a unity of it."
+            self.warning = f"{why} {self.warning}".strip()
         yield
 
     def line(self, row: PlayedRow) -> Steps[CompetitionLine]:

@@ -30,7 +30,7 @@ from api.web.console.bring_import_page import (
 from api.web.console.competition_import_pages import PASTED_COMPETITIONS_MAX
 from api.web.console.frame import Viewer
 from api.web.console.import_handlers import to_nobody
-from api.web.console.import_page import STEP, is_sure
+from api.web.console.import_page import MAKE, STEP, is_sure
 from api.web.console.inputs import KEY, Filling, new_key
 from api.web.page import number_text
 from engine.domain.errors import TallybookError, Unacceptable, Unreadable
@@ -71,7 +71,7 @@ class BringHandlers:
             )
             async with self._console.handlers.visited(incoming, viewer.token) as view:
                 plan = await in_time_slices(bringing.judged(reader.name, view.live.board))
-                if given.get(STEP) != "import" or not is_sure(given, plan.questions):
+                if given.get(STEP) != MAKE or not is_sure(given, plan.questions):
                     venue = await venue_of(view, incoming)
                     return offer_page(viewer, venue, plan, told(plan), Filling(key=new_key(), given=given))
                 self._console.desk.refuse_late(view.live.tournament_id)

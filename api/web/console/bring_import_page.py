@@ -9,7 +9,7 @@ from api.imports.dates import DateOrder
 from api.interface.fields import SHORT, Field
 from api.interface.kinds import kinds
 from api.web.console.frame import Venue, Viewer, console_page
-from api.web.console.import_page import STEP, asked_part, hidden
+from api.web.console.import_page import MAKE, STEP, asked_part, hidden
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.html import element
 from api.web.page import number_text
@@ -83,7 +83,7 @@ def offer_page(viewer: Viewer, venue: Venue, plan: BringingPlan, told: Iterable[
         _TITLE,
         element("p", f"{plan.format}; it would make this. Nothing is recorded yet.", class_="subject"),
         element("ul", *[element("li", sentence) for sentence in told]),
-        form(filling, venue.address(BELOW), "Bring it", *carried, hidden(STEP, "import"), *asked_part(plan.questions)),
+        form(filling, venue.address(BELOW), "Bring it", *carried, hidden(STEP, MAKE), *asked_part(plan.questions)),
         element("p", element("a", "Start again", href=venue.address(BELOW)), class_="ways"),
         venue=venue,
     )

@@ -12,7 +12,7 @@ from api.interface.competition_names import BETWEEN
 from api.interface.direction import isolated
 from api.interface.fields import SHORT, Field
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
-from api.web.console.import_page import LEAVE_OUT, ROWS_SHOWN, Look, Offer
+from api.web.console.import_page import CSV, LEAVE_OUT, ROWS_SHOWN, Look, Offer, csv_input
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.html import Child, Html, element
 from api.web.page import Query, number_text
@@ -49,13 +49,18 @@ def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, filling: 
         title=f"Import into {name}",
         address=venue.address(f"/rankings/{ranking_id}/import"),
         back=venue.address(f"/rankings/{ranking_id}"),
-        label=venue.sport("{Matches}, as CSV"),
-        about="The first line is date,participants,score, then any of key, round, scale, location, and names of "
-        "columns with points. Those who meet are separated by |. Dates are in the zone of the tournament. Scores give "
-        "what results give in the ranking. "
-        f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
-        inputs=inputs((_DATES, LEAVE_OUT), chosen),
-        fields=(_DATES.name, LEAVE_OUT.name),
+        inputs=(
+            csv_input(
+                filling,
+                venue.sport("{Matches}, as CSV"),
+                "The first line is date,participants,score, then any of key, round, scale, location, and names of "
+                "columns with points. Those who meet are separated by |. Dates are in the zone of the tournament. "
+                "Scores give what results give in the ranking. "
+                f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
+            ),
+            inputs((_DATES, LEAVE_OUT), chosen),
+        ),
+        fields=(CSV, _DATES.name, LEAVE_OUT.name),
     )
 
 
@@ -70,21 +75,24 @@ def competitions_look(
     used = [unity_id for unity_id in unities if unity_id in given]
     has_rounds = any(one.played.round is not None or one.played.round_name for one in new)
     has_places = any(one.played.location for one in new)
+    has_scores = any(one.played.result is not None for one in new)
     rows: list[list[Child]] = []
     for played in [one.played for one in new[:ROWS_SHOWN]]:
         who = _few([isolated(names.competitor(c).name) for c in played.participants], BETWEEN)
-        row: list[Child] = [who, venue.words.when_element(played.started_at), _score(played.result)]
+        row: list[Child] = [who, venue.words.when_element(played.started_at)]
+        row += [_score(played.result)] if has_scores else []
         row += [played.round_name or played.round] if has_rounds else []
         row += [isolated(played.location)] if has_places else []
         row += [_gained([played.gives.get((c, u)) for c in played.participants], unities[u][1]) for u in used]
         rows.append(row)
     return Look(
-        button="Import",
+        said=f"{number_text(len(new))} would be imported.",
+        button=f"Import {number_text(len(new))}",
         caption=venue.sport("{Matches} to import"),
         heads=[
             (venue.sport("{Match}"), "name"),
             ("Date", "when"),
-            ("Score", ""),
+            *([("Score", "")] if has_scores else []),
             *([("Round", "")] if has_rounds else []),
             *([("Place", "")] if has_places else []),
             *[(unities[u][0], "value") for u in used],

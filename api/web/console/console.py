@@ -49,7 +49,7 @@ from api.web.console.bring_import_handlers import BringHandlers
 from api.web.console.bring_import_page import BELOW
 from api.web.console.change_handlers import ChangeHandlers
 from api.web.console.changes import CONSOLE_CHANGES, CREATE_LIKE
-from api.web.console.fixture_handlers import FixtureHandlers
+from api.web.console.fixture_handlers import FixtureImports
 from api.web.console.frame import CONSOLE, Venue, Viewer, message_page, sign_in_page, tournament_address
 from api.web.console.import_handlers import CompetitionImports, CompetitorImports, UndoHandlers
 from api.web.console.inputs import KEY, Filling, new_key
@@ -137,11 +137,9 @@ class ConsoleHandlers:
         form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
         form(f"{_TOURNAMENT}/competitors/{{competitor_id}}/remove", changes.removal_form, changes.remove)
         form(f"{ranking}/add", changes.points_form, changes.add_points)
-        of_competitions = CompetitionImports(self._console)
-        for imports in (CompetitorImports(self._console), of_competitions):
-            form(f"{_TOURNAMENT}{imports.path}", imports.form, imports.take)
-        fixtures = FixtureHandlers(self._console, of_competitions)
-        form(f"{ranking}/fixtures", fixtures.form, fixtures.show)
+        for imports in (CompetitorImports, CompetitionImports, FixtureImports):
+            made = imports(self._console)
+            form(f"{_TOURNAMENT}{made.path}", made.form, made.take)
         form(f"{_TOURNAMENT}{BELOW}", bring.form, bring.take)
         form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", undo.ask, undo.undo)
         of_tournament("", reads.overview, DONE_FIELD)

@@ -31,6 +31,7 @@ from api.web.console.frame import Venue, Viewer, tournament_address
 from api.web.console.import_page import (
     BACK,
     CSV,
+    MAKE,
     STEP,
     Look,
     Offer,
@@ -52,9 +53,9 @@ _Line = TypeVar("_Line", bound=FileLine)
 
 
 class ImportHandlers(ABC, Generic[_Line]):
-    """Shows the effects of a text, then imports it. Lines that are sent again count as imported already. `path`: of the
-    page, below the tournament; `then`: of the page that follows, unless it is the first time in a new tournament, of
-    which this is the `step`."""
+    """Shows the effects of a form, then imports its lines. Those that are sent again count as imported already. `path`:
+    of the page, below the tournament; `then`: of the page that follows, unless it is the first time in a new
+    tournament, of which this is the `step`."""
 
     path: ClassVar[str]
     then: ClassVar[str]
@@ -68,8 +69,8 @@ class ImportHandlers(ABC, Generic[_Line]):
         """Raises NotFound."""
 
     @abstractmethod
-    def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> FileKind[_Line]:
-        """Raises Unreadable."""
+    def _kind(self, view: View, incoming: IncomingRequest, form: Form) -> FileKind[_Line]:
+        """Raises Unreadable, Unacceptable and NotFound."""
 
     @abstractmethod
     def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[_Line]) -> Look: ...
@@ -89,20 +90,14 @@ class ImportHandlers(ABC, Generic[_Line]):
         key = form.pop(KEY, "")
         if form.get(STEP) == BACK:
             return await self._page(incoming, viewer, Filling(key=new_key(), given=form))
-        return await self.taken(incoming, viewer, form, key)
-
-    async def taken(
-        self, incoming: IncomingRequest, viewer: Viewer, form: Form, key: str, warning: str = ""
-    ) -> bytes | Reply:
-        """Shows the effects of the text in a form, or imports it. `warning`: what should be looked at twice."""
         try:
             async with self._console.handlers.visited(incoming, viewer.token) as view:
-                kind = self._kind(incoming, form, read_csv(form.get(CSV, "").encode()))
+                kind = self._kind(view, incoming, form)
                 if not kind.rows:
                     raise Unreadable("There are no lines after the first.")
                 importer = Importer(self._console.desk, view.live, kind, asyncio.Event())
                 await importer.judge()
-                if form.get(STEP) != "import" or not is_sure(form, importer.questions):
+                if form.get(STEP) != MAKE or not is_sure(form, importer.questions):
                     venue, filling = await venue_of(view, incoming), Filling(key=key or new_key(), given=form)
                     offer, new = self._offer(view, venue, incoming, filling), importer.waiting
                     return look_page(
@@ -110,7 +105,7 @@ class ImportHandlers(ABC, Generic[_Line]):
                         venue,
                         offer,
                         self._look(view, venue, incoming, new),
-                        kind.warning or warning,
+                        kind.warning,
                         filling,
                         new=len(new),
                         already=len(importer.lines) - len(new),
@@ -136,8 +131,8 @@ class CompetitorImports(ImportHandlers[CompetitorLine]):
     def _offer(self, view: View, venue: Venue, incoming: IncomingRequest, filling: Filling) -> Offer:
         return competitors_offer(venue, filling)
 
-    def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> Competitors:
-        return read_competitors(file, ITEMS_MAX, leave_out=leaves_out(form))
+    def _kind(self, view: View, incoming: IncomingRequest, form: Form) -> Competitors:
+        return read_competitors(_rows(form), ITEMS_MAX, leave_out=leaves_out(form))
 
     def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitorLine]) -> Look:
         return competitors_look(view.names, new)
@@ -149,25 +144,29 @@ class CompetitionImports(ImportHandlers[CompetitionLine]):
     step = STEP_MATCHES
 
     def _offer(self, view: View, venue: Venue, incoming: IncomingRequest, filling: Filling) -> Offer:
-        ranking_id = _ranking_id(incoming)
+        ranking_id = ranking_id_of(incoming)
         return competitions_offer(venue, ranking_id, ranking_of(view.live.board, ranking_id).name, filling)
 
-    def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> Competitions:
+    def _kind(self, view: View, incoming: IncomingRequest, form: Form) -> Competitions:
         return read_competitions(
-            file,
-            _ranking_id(incoming),
+            _rows(form),
+            ranking_id_of(incoming),
             PASTED_COMPETITIONS_MAX,
             leave_out=leaves_out(form),
             dates=dates_of(form),
         )
 
     def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitionLine]) -> Look:
-        ranking = ranking_of(view.live.board, _ranking_id(incoming))
+        ranking = ranking_of(view.live.board, ranking_id_of(incoming))
         unities = {unity_id: (unity.name, unity.notation) for unity_id, unity in ranking.unities.items()}
         return competitions_look(venue, view.names, unities, new)
 
 
-def _ranking_id(incoming: IncomingRequest) -> RankingId:
+def _rows(form: Form) -> FileRows:
+    return read_csv(form.get(CSV, "").encode())
+
+
+def ranking_id_of(incoming: IncomingRequest) -> RankingId:
     return RankingId(incoming.ids["ranking_id"])
 
 

@@ -25,6 +25,8 @@ STEP: Final = "step"
 """The hidden field that is set once the effects were seen."""
 BACK: Final = "back"
 """What it is set to where the text is to be changed."""
+MAKE: Final = "import"
+"""What it is set to where the lines are to be made."""
 LEAVE_OUT: Final = Field("leave_out", BOOLEAN, "whether columns that mean nothing here are left out")
 SURE: Final = "sure"
 """The tick that accepts what was asked: its value names the questions, so it accepts no others."""
@@ -33,22 +35,22 @@ ROWS_SHOWN: Final = 200
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """An import that the console offers. `address`: of its pages; `back`: of the page that leads to them. `about`: what
-    the text, called `label`, looks like. `inputs`: the other inputs; `fields`: their names."""
+    """An import that the console offers. `address`: of its pages; `back`: of the page that leads to them. `inputs`: of
+    its form; `fields`: their names; `source`: what they hold."""
 
     title: str
     address: str
     back: str
-    label: str
-    about: str
-    inputs: Html | None = None
-    fields: tuple[str, ...] = ()
+    inputs: tuple[Html, ...]
+    fields: tuple[str, ...]
+    source: str = "text"
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """The effects of a text: the first new lines as `rows` of a table with `heads`. `warning`: what should be looked at
-    twice."""
+    """The effects of a form: the first new lines as `rows` of a table with `heads`, the sentence about all of them, and
+    the button that makes them. `warning`: what should be looked at twice."""
 
+    said: str
     button: str
     caption: str
     heads: Items[tuple[str, str]]
@@ -57,19 +59,19 @@ class Look(Struct, frozen=True, kw_only=True):
 
 
 def import_page(viewer: Viewer, venue: Venue, offer: Offer, filling: Filling) -> bytes:
-    """The form for the text."""
+    """The form of the import."""
     return console_page(
         viewer,
         offer.title,
         complaint(filling, offer.fields),
-        form(filling, offer.address, "Check them first", _csv_input(offer, filling), offer.inputs),
+        form(filling, offer.address, "Check them first", *offer.inputs),
         element("p", element("a", "Cancel", href=offer.back), class_="ways"),
         venue=venue,
     )
 
 
-def _csv_input(offer: Offer, filling: Filling) -> Html:
-    """The field for the text, or for a file."""
+def csv_input(filling: Filling, label: str, about: str) -> Html:
+    """The field for the text, or for a file. `about`: what it looks like."""
     text = element(
         "textarea",
         filling.given.get(CSV, ""),
@@ -82,9 +84,9 @@ def _csv_input(offer: Offer, filling: Filling) -> Html:
     )
     return element(
         "div",
-        element("label", offer.label, for_="field-csv"),
+        element("label", label, for_="field-csv"),
         text,
-        element("p", offer.about, class_="about", id="about-csv"),
+        element("p", about, class_="about", id="about-csv"),
         class_="field",
         data_file=CSV,
     )
@@ -104,22 +106,23 @@ def look_page(
     left_out: Items[str],
     questions: Items[Fault],
 ) -> bytes:
-    """The effects of the text, and the button that imports it: `new` lines, apart from those that were `done` already.
+    """The effects of the form, and the button that makes them: `new` lines, apart from those that were `done` already.
     `left_out`: columns. `questions`: about lines."""
     rest = new - len(look.rows)
-    carried = [hidden(name, filling.given.get(name, "")) for name in (CSV, *offer.fields)]
-    button = f"{look.button} {number_text(new)}"
+    carried = [hidden(name, filling.given[name]) for name in offer.fields if name in filling.given]
     return console_page(
         viewer,
         offer.title,
-        element("p", f"{number_text(new)} would be {done}. Nothing is recorded yet.", class_="subject"),
-        element("p", f"{number_text(already)} in the text are already {done}.") if already else None,
+        element("p", f"{look.said} Nothing is recorded yet.", class_="subject"),
+        element("p", f"{number_text(already)} in the {offer.source} are already {done}.") if already else None,
         element("p", f"Left out: {', '.join(left_out)}.") if left_out else None,
         *[element("p", text, class_="warning") for text in (look.warning, warning) if text],
         data_table(look.caption, look.heads, look.rows) if look.rows else None,
         element("p", f"{number_text(rest)} more are not shown here.") if rest else None,
-        form(filling, offer.address, "Back to the text", *carried, hidden(STEP, BACK), is_chief=False),
-        form(filling, offer.address, button, *carried, hidden(STEP, "import"), *asked_part(questions)) if new else None,
+        form(filling, offer.address, f"Back to the {offer.source}", *carried, hidden(STEP, BACK), is_chief=False),
+        form(filling, offer.address, look.button, *carried, hidden(STEP, MAKE), *asked_part(questions))
+        if new
+        else None,
         venue=venue,
     )
 
@@ -158,11 +161,16 @@ def competitors_offer(venue: Venue, filling: Filling) -> Offer:
         title=venue.sport("Import {teams}"),
         address=venue.address("/competitors/import"),
         back=venue.address("/competitors"),
-        label=venue.sport("{Teams}, as CSV"),
-        about="The first line is name, or name,tags,color,parent,key. Tags are separated by |; a parent is the name of "
-        f"another. Up to {number_text(ITEMS_MAX)} lines.",
-        inputs=inputs((LEAVE_OUT,), filling),
-        fields=(LEAVE_OUT.name,),
+        inputs=(
+            csv_input(
+                filling,
+                venue.sport("{Teams}, as CSV"),
+                "The first line is name, or name,tags,color,parent,key. Tags are separated by |; a parent is the name "
+                f"of another. Up to {number_text(ITEMS_MAX)} lines.",
+            ),
+            inputs((LEAVE_OUT,), filling),
+        ),
+        fields=(CSV, LEAVE_OUT.name),
     )
 
 
@@ -170,7 +178,8 @@ def competitors_look(names: NamesById, new: Items[CompetitorLine]) -> Look:
     namesakes = [one.name for one in new if one.is_namesake]
     named = ", ".join(namesakes[:3]) + (" …" if len(namesakes) > 3 else "")
     return Look(
-        button="Register",
+        said=f"{number_text(len(new))} would be registered.",
+        button=f"Register {number_text(len(new))}",
         caption="To register",
         heads=[("Name", "name"), ("Tags", ""), ("Color", ""), ("Parent", "")],
         rows=[[one.name, ", ".join(one.tags), one.color, _parent(names, one)] for one in new[:ROWS_SHOWN]],

@@ -114,16 +114,23 @@ def new_key() -> str:
 
 
 def form(
-    filling: Filling, address: str, button: str, *children: Child, is_chief: bool = True, is_final: bool = False
+    filling: Filling,
+    address: str,
+    button: str,
+    *children: Child,
+    is_chief: bool = True,
+    is_final: bool = False,
+    other: Html | None = None,
 ) -> Html:
-    """The form, with the `button` that sends it to the address. `is_final`: what it does cannot be taken back."""
+    """The form, with the `button` that sends it to the address, and perhaps an `other` one. `is_final`: what it does
+    cannot be taken back."""
     kind = ("chief danger" if is_final else "chief") if is_chief else None
     return element(
         "form",
         *children,
         element("input", type="hidden", name=KEY, value=filling.key),
         None if filling.if_match is None else element("input", type="hidden", name=IF_MATCH, value=filling.if_match),
-        element("p", element("button", button, class_=kind), class_="actions"),
+        element("p", element("button", button, class_=kind), other, class_="actions"),
         method="post",
         action=address,
         class_="card fields" if any(children) else None,

@@ -1,6 +1,7 @@
 """Fixtures by the circle method: fair for every number of teams, and recorded as a file is."""
 
 from collections import Counter
+from datetime import timedelta
 from itertools import combinations, groupby, pairwise
 from pathlib import Path
 
@@ -59,7 +60,8 @@ def test_home_and_away_are_balanced_and_never_three_times_running(teams: int, tw
 
 
 def test_rounds_keep_their_time_of_day_and_matches_take_turns_at_the_places() -> None:
-    plan = FixturePlan(day="2026-03-21", clock="15:00", every="7d", places=("Pitch 1", "Pitch 2"), twice=True)
+    places = ("Pitch 1", "Pitch 2")
+    plan = FixturePlan(day="2026-03-21", clock="15:00", every="7d", places=places, lasts="40min", twice=True)
     found = plan.of([CompetitorId(one) for one in range(1, 7)])
     assert [f"{one.begins:%m-%d %H:%M}" for one in found.fixtures[::3]][:3] == [
         "03-21 15:00",
@@ -84,20 +86,51 @@ def test_rounds_keep_their_time_of_day_and_matches_take_turns_at_the_places() ->
         (FixturePlan(day="21.3.2026"), "day"),
         (FixturePlan(day="2026-03-21", clock="3 pm"), "time"),
         (FixturePlan(day="2026-03-21", every="weekly"), "every"),
+        (FixturePlan(day="2026-03-21", every="0h"), "every"),
+        (FixturePlan(day="2026-03-21", clock="15:00", lasts="long"), "lasts"),
+        (FixturePlan(day="2026-03-21", lasts="20min"), "time"),
+        (FixturePlan(day="2026-03-21", clock="15:00", places=("A", "B", "A")), "places"),
+        (FixturePlan(day="2026-03-21", every="1h", places=("A",), lasts="21min"), "every"),
     ],
 )
 def test_what_a_plan_lacks_is_named(plan: FixturePlan, field: str) -> None:
     with pytest.raises(Unacceptable) as refused:
-        plan.of([CompetitorId(1), CompetitorId(2)])
+        plan.of([CompetitorId(one) for one in range(1, 7)])
     assert [one.field for one in refused.value.faults] == [field]
+
+
+@given(
+    teams=st.integers(2, 20),
+    places=st.integers(0, 10),
+    lasts=st.integers(0, 60),
+    every=st.sampled_from(["7d", "2h", "45min"]),
+)
+def test_no_place_and_no_team_has_two_matches_at_a_time_unless_the_plan_is_refused(
+    teams: int, places: int, lasts: int, every: str
+) -> None:
+    named = tuple([f"Pitch {one}" for one in range(places)])
+    plan = FixturePlan(day="2026-03-21", clock="15:00", every=every, places=named, lasts=f"{lasts}min")
+    try:
+        found = plan.of([CompetitorId(one) for one in range(1, teams + 1)]).fixtures
+    except Unacceptable:
+        found = []
+        assert lasts * -(-(teams // 2) // (places or 10)) > 45 or (not lasts and 0 < places < teams // 2)
+    for of in (lambda one: (one.location,), lambda one: (one.home, one.away)):
+        taken = sorted((str(busy), one.begins) for one in found for busy in of(one) if busy)
+        for (busy, earlier), (other, later) in pairwise(taken):
+            assert busy != other or later - earlier >= timedelta(minutes=max(lasts, 1))
 
 
 def test_a_plan_for_too_many_or_too_few_teams_or_beyond_all_years_is_refused() -> None:
     for count in (1, FIXTURE_TEAMS_MAX + 1):
         with pytest.raises(Unacceptable, match="Fixtures are for 2 to 200 teams"):
             FixturePlan(day="2026-03-21").of([CompetitorId(one) for one in range(count)])
-    with pytest.raises(Unacceptable, match="after the year 9999"):
-        FixturePlan(day="9999-12-30").of([CompetitorId(one) for one in range(4)])
+    for plan in (
+        FixturePlan(day="9999-12-30"),
+        FixturePlan(day="9999-12-31", clock="23:50", places=("A",), lasts="1h"),
+    ):
+        with pytest.raises(Unacceptable, match="after the year 9999"):
+            plan.of([CompetitorId(one) for one in range(4)])
 
 
 async def test_fixtures_are_recorded_once_and_a_later_file_fills_them(tallybook: Tallybook, tmp_path: Path) -> None:
