@@ -1,6 +1,6 @@
 """The initial states of the console's forms: what they are filled in with, and what their fields offer."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
@@ -12,7 +12,7 @@ from api.http.router import PathIds
 from api.interface.competition_names import competition_text
 from api.interface.declarations import Write, name_of
 from api.interface.fields import DESCRIPTION, FROM_1, ID, SHORT, Field, Fields
-from api.interface.kinds import kinds
+from api.interface.kinds import KindName, kinds
 from api.interface.operations import OPERATIONS
 from api.interface.rendering import encode
 from api.web.console.inputs import JSON_FIELD, NAMES_FIELD, Beginning, Option
@@ -40,13 +40,20 @@ LIKE_FIELDS: Final = tuple(
     [one for one in CREATE_RANKING.fields if one.name in ("name", "description", "participants")]
 )
 _LANGUAGE_NAMES: Final = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español"}
+_NAMES: Final = Field(NAMES_FIELD, DESCRIPTION, "", required=True)
 CHOSEN_MAX: Final = 500
 """Competitors up to which a form offers them all by name."""
 _TIMES: Final = (Option("", "No"), Option("s", "In seconds"), Option("ms", "In milliseconds"))
 
 
 async def names(_view: View, _ids: PathIds) -> Beginning:
-    return Beginning(fields=(Field(NAMES_FIELD, DESCRIPTION, "", required=True),))
+    return Beginning(fields=(_NAMES,))
+
+
+def kind_texts() -> Iterator[tuple[KindName, str, str]]:
+    """Each kind, what it is called, and what is said about it."""
+    for name, kind in kinds().items():
+        yield name, name.replace("-", " ").capitalize(), kind.about
 
 
 async def new_competitor(view: View, _ids: PathIds) -> Beginning:
@@ -226,11 +233,7 @@ async def scoring(view: View, ids: PathIds) -> Beginning:
     found = view.ranking(ids["ranking_id"])
     unity_ids = {unity.name: unity.id for unity in found.unities}
     kinds_of_it = {name: kind.scorings_with(unity_ids) for name, kind in kinds().items()}
-    options = [
-        Option(encode(scorings).decode(), f"{name}: {kinds()[name].about}")
-        for name, scorings in kinds_of_it.items()
-        if scorings
-    ]
+    options = [Option(encode(kinds_of_it[name]).decode(), *texts) for name, *texts in kind_texts() if kinds_of_it[name]]
     about = f"{found.name}. Its columns: {', '.join(f'{name} ({unity_id})' for name, unity_id in unity_ids.items())}"
     return Beginning(
         about=about,
@@ -265,8 +268,14 @@ async def new_ranking(view: View, _ids: PathIds) -> Beginning:
 
 
 async def new_ranking_like(view: View, _ids: PathIds) -> Beginning:
-    options = [Option(name, f"{name}: {kind.about}") for name, kind in kinds().items()]
-    return await _with_competitors(view, (LIKE_FIELD, *LIKE_FIELDS), {LIKE_FIELD.name: options})
+    """Where nobody is registered yet, it takes the names."""
+    fields, options = (LIKE_FIELD, *LIKE_FIELDS), {LIKE_FIELD.name: [Option(name, *one) for name, *one in kind_texts()]}
+    begun = await _with_competitors(view, fields, options)
+    if not view.live.board.competitors:
+        others = [field for field in LIKE_FIELDS if field.name != "participants"]
+        begun = replace(begun, fields=(LIKE_FIELD, _NAMES, *others))
+    labels = {NAMES_FIELD: "Who plays", "name": "Name of the table"}
+    return replace(begun, given={**begun.given, "name": "Table"}, labels=labels)
 
 
 async def _with_competitors(view: View, fields: Fields, options: Mapping[str, Items[Option]]) -> Beginning:

@@ -7,7 +7,7 @@ from typing import Final, get_args
 from api.imports.bringing import BringingPlan
 from api.imports.dates import DateOrder
 from api.interface.fields import SHORT, Field
-from api.interface.kinds import kinds
+from api.web.console.beginnings import kind_texts
 from api.web.console.frame import Venue, Viewer, console_page
 from api.web.console.import_page import MAKE, STEP, asked_part, hidden
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
@@ -48,7 +48,7 @@ def bring_page(viewer: Viewer, venue: Venue, filling: Filling) -> bytes:
         data_beyond=beyond + command_text(venue.slug, {}),
     )
     options = {
-        LIKE_OPTION.name: [Option("", ""), *[Option(name, f"{name}: {kind.about}") for name, kind in kinds().items()]],
+        LIKE_OPTION.name: [Option("", ""), *[Option(name, *texts) for name, *texts in kind_texts()]],
         DATES_OPTION.name: [
             Option("", ""),
             *[Option(one, one.replace("-", " ").capitalize()) for one in get_args(DateOrder)],

@@ -17,9 +17,10 @@ from api.http.router import IncomingRequest, PathIds
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
 from api.interface.doubts import doubts
-from api.interface.fields import IDS, Fields, FormReader, read_query
+from api.interface.fields import IDS, ITEMS, Fields, FormReader, read_query
 from api.interface.kinds import KindName, create_ranking, kinds
 from api.interface.names import Names
+from api.interface.rendering import encode
 from api.web.console import lists_pages
 from api.web.console.answering import (
     DONE_FIELD,
@@ -35,19 +36,21 @@ from api.web.console.answering import (
 )
 from api.web.console.beginnings import LIKE_FIELD, LIKE_FIELDS, RECORD
 from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
-from api.web.console.changes import ADD_POINTS, CREATE_LIKE, Change
+from api.web.console.changes import ADD_POINTS, CREATE_LIKE, REGISTER, Change
 from api.web.console.first_steps import STEP_KIND, page_after
 from api.web.console.frame import CONSOLE, Viewer, done_message
 from api.web.console.import_page import STEP
-from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
+from api.web.console.inputs import IF_MATCH, KEY, NAMES_FIELD, Filling, new_key
 from api.web.console.lists_pages import removal_page
 from api.web.console.pickers import with_times
 from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
+from api.web.console.taken_forms import known_names, names_in
 from api.web.console.typed_names import with_ids
 from api.web.html import element, joined
 from engine.domain.commands import RecordResult
 from engine.domain.errors import Fault, TallybookError, Unreadable
 from engine.domain.faults import cited, refuse_if_any, unacceptable
+from engine.domain.names import caseless_key
 from engine.domain.notation import Notation
 from engine.domain.scoring import contradiction_faults, winner_by_score
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
@@ -149,12 +152,12 @@ class ChangeHandlers:
             return see_other(CONSOLE)
         then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
         if change.step is not None:
-            then = await self._page_after(incoming, viewer, change.step)
+            then = await self._page_after(incoming, viewer, change.step, then)
         return see_other(address_of(incoming, then, {"done": str(receipt.last_sequence)}))
 
-    async def _page_after(self, incoming: IncomingRequest, viewer: Viewer, step: int) -> str:
+    async def _page_after(self, incoming: IncomingRequest, viewer: Viewer, step: int, otherwise: str) -> str:
         async with self._console.handlers.visited(incoming, viewer.token) as context:
-            return page_after(context, viewer, step, "")
+            return page_after(context, viewer, step, otherwise)
 
     async def _read(self, change: Change, form: Form, context: RecallContext, ids: PathIds) -> Form:
         """The form as the operation takes it. Raises Unacceptable."""
@@ -179,13 +182,17 @@ class ChangeHandlers:
                 raise unacceptable([Fault(LIKE_FIELD.name, "must be one of the kinds listed")])
             async with self._console.handlers.visited(incoming, viewer.token) as context:
                 chosen = CREATE_LIKE.read(form, context, incoming.ids)
-                rest = {name: text for name, text in chosen.items() if name != LIKE_FIELD.name}
-                named = with_ids(Names(context.live.board), CREATE_LIKE.operation.command, LIKE_FIELDS, rest)
+                taken = tuple([one for one in LIKE_FIELDS if one.name != "participants" or NAMES_FIELD not in form])
+                rest = {one.name: chosen[one.name] for one in taken if one.name in chosen}
+                named = with_ids(Names(context.live.board), CREATE_LIKE.operation.command, taken, rest)
+                fields = FormReader(taken).read(await in_time_slices(named))
+                if NAMES_FIELD in form:
+                    fields["participants"] = await self._registered(incoming, viewer, context, form, key)
                 _, last = await create_ranking(
                     self._console.desk,
                     context.live,
                     kind,
-                    **FormReader(LIKE_FIELDS).read(await in_time_slices(named)),
+                    **fields,
                     actor=viewer.token.token_id,
                     key=key,
                     fingerprint=fingerprint("POST", incoming.request.path, form),
@@ -194,7 +201,24 @@ class ChangeHandlers:
             return await refused_reply(
                 partial(self._form_page, CREATE_LIKE), incoming, viewer, error, key=key, form=form
             )
-        return see_other(address_of(incoming, await self._page_after(incoming, viewer, STEP_KIND), {"done": str(last)}))
+        then = await self._page_after(incoming, viewer, STEP_KIND, "")
+        return see_other(address_of(incoming, then, {"done": str(last)}))
+
+    async def _registered(
+        self, incoming: IncomingRequest, viewer: Viewer, context: RecallContext, form: Form, key: str
+    ) -> tuple[CompetitorId, ...]:
+        """Those who have the names in the form, of whom the unknown ones are registered. Raises Unacceptable."""
+        names, there = names_in(form), known_names(context)
+        if new := [{"name": name} for name in names if caseless_key(name) not in there]:
+            read = {ITEMS: encode(new).decode()}
+            await self._console.handlers.perform(
+                incoming, REGISTER, viewer.token, read, key=f"{key}-names", if_match=None
+            )
+            there = known_names(context)
+        found = [there[one] for one in map(caseless_key, names) if one in there]
+        if len(found) < len(names):
+            raise unacceptable([Fault(NAMES_FIELD, "too many are there already; choose who plays from the list")])
+        return tuple(found)
 
     async def removal_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, Scope.ADMIN)

@@ -49,6 +49,7 @@ from api.web.console.bring_import_handlers import BringHandlers
 from api.web.console.bring_import_page import BELOW
 from api.web.console.change_handlers import ChangeHandlers
 from api.web.console.changes import CONSOLE_CHANGES, CREATE_LIKE
+from api.web.console.first_steps import FIRST_STEP
 from api.web.console.fixture_handlers import FixtureImports
 from api.web.console.frame import CONSOLE, Venue, Viewer, message_page, sign_in_page, tournament_address
 from api.web.console.import_handlers import CompetitionImports, CompetitorImports, UndoHandlers
@@ -240,7 +241,7 @@ class ConsoleHandlers:
         return kept_cookie(text, seconds=seconds, secure=came_by_tls(incoming.request, proxies=self._proxies))
 
     async def _tournaments(self, incoming: IncomingRequest, viewer: Viewer) -> bytes | Reply:
-        """The tournaments; of a scorer, the page of the matches."""
+        """The tournaments; where there is none, the form for the first one; of a scorer, the page of the matches."""
         after = read_query(incoming.request.query, (_AFTER,)).get("after", "")
         among = viewer.token.tournament_ids
         async with self._console.database.connection() as connection:
@@ -248,6 +249,8 @@ class ConsoleHandlers:
             if viewer.token.part is not None and found:
                 return see_other(tournament_address(found[0].slug, "/matchday", {}))
             refuse_beyond_scope(viewer.token, Scope.READ)
+            if not found and not after and may_create(viewer):
+                return new_tournament_page(viewer, Filling(key=new_key()))
             entries = found[:TOURNAMENTS_SHOWN]
             ids = [entry.tournament_id for entry in entries]
             checkpoints, stops = await tables.checkpoints(connection, ids), await tables.stops(connection, ids)
@@ -270,7 +273,7 @@ class ConsoleHandlers:
             opened = await create_tournament(self._console.desk, name, zone=zone, actor=viewer.token.token_id, key=key)
         except (Unacceptable, Conflict) as error:
             return problem_reply(incoming, error, new_tournament_page(viewer, refused_filling(error, key, form, None)))
-        return see_other(tournament_address(opened.slug, "", {"done": str(opened.sequence)}))
+        return see_other(tournament_address(opened.slug, FIRST_STEP, {"done": str(opened.sequence)}))
 
     async def _of_tournament(
         self, make: _MakeOfTournament, fields: Fields, scope: Scope, incoming: IncomingRequest, viewer: Viewer

@@ -9,10 +9,13 @@ from api.web.console.frame import Viewer
 from engine.domain.scoring import scores_duels
 from projections.answers.view import View
 
-STEP_NAMES: Final = 0
-STEP_KIND: Final = 1
-STEP_MATCHES: Final = 2
+STEP_NAMES: Final = -1
+"""Before all steps: the first one takes names, too."""
+STEP_KIND: Final = 0
+STEP_MATCHES: Final = 1
 """The numbers of steps."""
+FIRST_STEP: Final = "/rankings/like"
+"""The page of the first one."""
 
 
 class Step(Struct, frozen=True):
@@ -28,8 +31,7 @@ def first_steps(view: View, viewer: Viewer) -> list[Step]:
     """The steps that the viewer can make, in their order."""
     board = view.live.board
     steps = [
-        Step("Add {teams}", "Paste their names, one a line.", "/competitors/names", bool(board.competitors)),
-        Step("Say what is played", "The sport says what a result gives.", "/rankings/like", bool(board.rankings)),
+        Step("Say who plays, and what", "The sport says what a result gives.", FIRST_STEP, bool(board.rankings)),
         Step("Plan the {matches}", "Who plays whom, and when.", _planned_on(view), bool(board.competitions)),
     ]
     if viewer.may(Scope.ADMIN):

@@ -47,10 +47,11 @@ _KEY_BYTES: Final = 18
 
 
 class Option(Struct, frozen=True):
-    """A value that a field offers."""
+    """A value that a field offers. `about`: what a short text does not say, below the field."""
 
     value: str
     text: str
+    about: str = ""
 
 
 _OPTIONS: Final[Items[tuple[FieldType, Items[Option]]]] = (
@@ -246,7 +247,9 @@ def _chosen(field: Field, label: str, about: str, options: Items[Option], fillin
     given = filling.given.get(field.name, "")
     choices = [element("option", one.text, value=one.value, selected=one.value == given) for one in options]
     select = element("select", *choices, required=not field.can_be_empty, **_attributes(field.name, filling, about))
-    return _around(field.name, label, filling, about, select)
+    told = [element("li", element("b", one.text), f": {one.about}") for one in options if one.about]
+    more = element("details", element("summary", "What each means"), element("ul", *told)) if told else None
+    return _around(field.name, label, filling, about, select, more)
 
 
 def _attributes(name: str, filling: Filling, about: str) -> dict[str, str | None]:
@@ -260,12 +263,12 @@ def _attributes(name: str, filling: Filling, about: str) -> dict[str, str | None
     }
 
 
-def _around(name: str, label: str, filling: Filling, about: str, it: Html) -> Html:
+def _around(name: str, label: str, filling: Filling, about: str, *it: Html | None) -> Html:
     wrong = filling.about(name)
     return element(
         "div",
         element("label", label, for_=f"field-{name}"),
-        it,
+        *it,
         element("p", f"{'; '.join(wrong)}.", class_="fault", id=f"fault-{name}") if wrong else None,
         element("p", about, class_="about", id=f"about-{name}") if about else None,
         class_="field",

@@ -104,7 +104,7 @@ def sheet_page(
                 ),
                 class_="matches",
             ),
-            element("div", *_tables(names, tables), id="foreseen", class_="tables"),
+            element("div", *_tables(venue, names, tables), id="foreseen", class_="tables"),
             method="post",
             action=address,
             class_="sheet" if part is None else "sheet alone",
@@ -291,26 +291,27 @@ def _recorded(match: RoundMatch) -> str:
 # ── Tables ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tables(names: NamesById, tables: Tables) -> Iterator[Html]:
+def _tables(venue: Venue, names: NamesById, tables: Tables) -> Iterator[Html]:
+    heads = ("Place", venue.sport("{Team}"), "Points")
     if tables.foreseen is None:
         for one in tables.now:
             name = next(named.name for named in one.rankings if named.id == one.ranking_id)
             rows: list[list[Child]] = [
                 [line.place, name_text(line.name), _value(one, line.values)] for line in one.lines
             ]
-            yield _table(name, "", ("Place", "", "Points"), rows, one.count)
+            yield _table(name, "", heads, rows, one.count)
         return
     if tables.foreseen.rankings is None:
         yield element("p", "The table is too long to be shown here before the results are saved.")
     for ranking in tables.foreseen.rankings or ():
-        yield from _foreseen(names, ranking)
+        yield from _foreseen(names, ranking, heads)
 
 
 def _value(table: BoardTable, values: Items[int | None]) -> str:
     return number_text(values[0], table.columns[0].notation) if values and table.columns else ""
 
 
-def _foreseen(names: NamesById, ranking: ComparedRanking) -> Iterator[Html]:
+def _foreseen(names: NamesById, ranking: ComparedRanking, heads: tuple[str, str, str]) -> Iterator[Html]:
     unity = ranking.unities[0]
     notation = names.unity(ranking.id, unity.id).notation
     totals = {one.competitor_id: one for one in unity.moves}
@@ -326,7 +327,7 @@ def _foreseen(names: NamesById, ranking: ComparedRanking) -> Iterator[Html]:
         more = f" ({signed_text(gained, notation.of_points)})" if gained else ""
         moved = joined((number_text(after), _moved(before, after)))
         rows.append([moved, name_text(total.name), number_text(total.total_after, notation) + more])
-    yield _table(ranking.name, " after saving", ("Place", "", "Points"), rows, len(rows))
+    yield _table(ranking.name, " after saving", heads, rows, len(rows))
 
 
 def _moved(before: int | None, after: int | None) -> Html | None:

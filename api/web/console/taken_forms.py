@@ -1,6 +1,7 @@
 """The forms that operations take, made from the forms that the console's pages send."""
 
 import re
+from collections.abc import Container
 from typing import Final
 
 from api.http.forms import Form
@@ -62,20 +63,32 @@ def order(form: Form, _view: View, _ids: PathIds) -> Form:
 
 
 def named(form: Form, view: View, _ids: PathIds) -> Form:
-    """A competitor for each line. Raises Unacceptable for names that are there twice, or already: that is not looked at
-    where there are many."""
+    """A competitor for each line. Raises Unacceptable for names that are there twice, or already."""
+    there = known_names(view)
+    names = names_in(form, there)
+    return {ITEMS: encode([{"name": name} for name in names]).decode()}
+
+
+def names_in(form: Form, there: Container[str] = ()) -> list[str]:
+    """The names, one a line. Raises Unacceptable if there is none, and for those that are there twice, or already."""
     names = [line.strip() for line in form.get(NAMES_FIELD, "").splitlines() if line.strip()]
-    those = view.live.board.competitors
-    there = {caseless_key(one.name) for _, one in those.run(1, len(those))} if len(those) <= COMPARED_MAX else set()
-    wrong = list[str]()
+    seen, wrong = set[str](), list[str]()
     for name in names:
-        if caseless_key(name) in there:
+        if (key := caseless_key(name)) in there or key in seen:
             wrong.append(name)
-        there.add(caseless_key(name))
+        seen.add(key)
     if not names or wrong:
         said = f"{', '.join(wrong[:_NAMES_CITED])}: there already" if wrong else "must have a name on each line"
         raise unacceptable([Fault(NAMES_FIELD, said)])
-    return {ITEMS: encode([{"name": name} for name in names]).decode()}
+    return names
+
+
+def known_names(view: View) -> dict[str, CompetitorId]:
+    """The competitors by their names; none where there are too many to look at."""
+    those = view.live.board.competitors
+    return {
+        caseless_key(one.name): number for number, one in those.run(1, len(those) if len(those) <= COMPARED_MAX else 0)
+    }
 
 
 def meeting(form: Form, view: View, ids: PathIds) -> Form:

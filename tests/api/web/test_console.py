@@ -134,7 +134,7 @@ USUAL: Final = {"name": "Cup", "csv": MATCH, "scope": "read", "group_id": "1"}
 """What forms are filled in with, where they ask for it."""
 NUMBERS_OF_FORMS: Final = {
     *("division", "group_id", "round", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
-    *("criteria[1].best", "expires_in_days", "freeze", "reveal", "every"),
+    *("criteria[1].best", "expires_in_days", "freeze", "reveal", "every", "lasts"),
 }
 
 
@@ -403,12 +403,12 @@ async def test_a_tournament_is_created_once_however_often_the_form_is_sent(visit
     refused = await visitor.fill(page, {"name": " "})
     assert (refused.status, "The name must not be empty." in words(refused.body.decode())) == (422, True)
     answer = await visitor.fill(page, {"name": "Autumn Cup"}, times=2)
-    assert answer.headers["Location"] == f"{CONSOLE}/tournament/autumn-cup?done=1"
+    assert answer.headers["Location"] == f"{CONSOLE}/tournament/autumn-cup/rankings/like?done=1"
     assert "Autumn Cup" in words(await visitor.page(answer.headers["Location"]))
     refused = await visitor.fill(page, {"name": "Winter Cup", "zone": "Berlin"})
     assert "is not a known time zone; similar: Europe/Berlin" in words(refused.body.decode())
     answer = await visitor.fill(page, {"name": "Winter Cup", "zone": "Europe/Berlin"}, times=2)
-    assert answer.headers["Location"] == f"{CONSOLE}/tournament/winter-cup?done=2"
+    assert answer.headers["Location"] == f"{CONSOLE}/tournament/winter-cup/rankings/like?done=2"
     form, _ = form_of(await visitor.page(f"{CONSOLE}/tournament/winter-cup/presentation"))
     assert form["zone"] == "Europe/Berlin"
     async with service.database.connection() as connection:

@@ -85,23 +85,25 @@ async def test_the_history_has_what_a_match_gave_and_lost_in_one_place(visitor: 
 
 async def test_a_first_tournament_is_guided_from_names_to_publication(visitor: Visitor, season: Season) -> None:
     created = await visitor.fill(f"{CONSOLE}/tournaments/new", {"name": "Five a side"})
-    home = created.headers["Location"].partition("?")[0]
+    home = created.headers["Location"].partition("/rankings")[0]
 
     async def next_step() -> str:
         return re.findall(r'<a href="([^"]*)" class="button chief">', await visitor.page(home))[0].removeprefix(home)
 
-    assert await next_step() == "/competitors/names"
-    names = "Lions\n\n Bears \nWolves"
-    answer = await visitor.fill(home + "/competitors/names", {"names": names})
-    assert answer.headers["Location"].partition("?")[0] == home + "/rankings/like"
+    assert home + await next_step() == created.headers["Location"].partition("?")[0]
+    who = {"names": "Lions\n\n Bears \nWolves", "like": "football"}
+    for wrong, why in (("Foxes\nfoxes", "foxes: there already"), ("\n", "must have a name on each line")):
+        refused = await visitor.fill(home + "/rankings/like", who | {"names": wrong})
+        assert why in words(refused.body.decode())
+        assert form_of(refused.body.decode())[0]["names"].strip() == wrong.strip()
+    answer = await visitor.fill(home + "/rankings/like", who, times=2)
+    assert answer.headers["Location"].partition("?")[0] == home + await next_step()
     assert "Saved." in words(await visitor.page(answer.headers["Location"]))
+    assert re.fullmatch(r"/rankings/[0-9]+/fixtures", await next_step())
     again = await visitor.fill(home + "/competitors/names", {"names": "Foxes\nbears"})
     assert "bears: there already" in words(again.body.decode())
-    assert form_of(again.body.decode())[0]["names"].strip() == "Foxes\nbears"
-    assert await next_step() == "/rankings/like"
-    answer = await visitor.fill(home + "/rankings/like", {"name": "League", "like": "football"})
-    assert answer.headers["Location"].partition("?")[0] == home + await next_step()
-    assert re.fullmatch(r"/rankings/[0-9]+/fixtures", await next_step())
+    assert "Lions" in (there := words(await visitor.page(home + "/competitors")))
+    assert "Foxes" not in there
     match = home + "/competitions/new"
     form, _ = form_of(await visitor.page(match))
     assert {"home", "away", "started_at", "group_id"} <= form.keys()

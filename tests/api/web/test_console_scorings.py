@@ -16,7 +16,7 @@ async def test_a_scoring_is_declared_like_a_kind_after_a_preview_of_its_effects(
     a, b, c = league.ids
     await league.play(a, b, "2:1")
     form = at(season, f"/rankings/{league.ranking_id}/scoring")
-    options = [one for one in (await visitor.page(form)).split("<option") if ">football:" in one]
+    options = [one for one in (await visitor.page(form)).split("<option") if ">Football<" in one]
     value = options[0].split('value="')[1].split('"')[0].replace("&quot;", '"')
     assert json.loads(value)[0]["awards"][0]["unity"] == league.points
     look = await visitor.fill(form, {"like": value})
