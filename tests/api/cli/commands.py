@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
-from cyclopts import App
+from cyclopts import ArgumentCollection
 
 from api.cli.main import app
 from api.desk.desk import Desk
@@ -44,12 +44,16 @@ async def ranked(desk: Desk, slug: str, *, name: str = "Season", competitors: tu
     return str(ranking_id)
 
 
-def _required(command: App) -> Iterator[str]:
+ARGUMENTS: Final = {words: command.assemble_argument_collection() for words, command in commands(app).items()}
+"""Those of every command. To collect them takes most of a second."""
+
+
+def _required(words: str, arguments: ArgumentCollection) -> Iterator[str]:
     """A value for each argument without which the command is not taken, made up from its type; and one of the options
     of which it takes just one."""
-    yield from ["--next"] if "reveal" in command.name else []
-    yield from ["--listed"] if "present" in command.name else []
-    for argument in command.assemble_argument_collection():
+    yield from ["--next"] if words.endswith("reveal") else []
+    yield from ["--listed"] if words.endswith("present") else []
+    for argument in arguments:
         if argument.required:
             if argument.name.startswith("--"):
                 yield argument.name
@@ -62,5 +66,5 @@ def _value(hint: Any) -> str:
     return {str: "cup", int: "1", Path: "file.svg", datetime: "2999-01-01"}[hint]
 
 
-COMMANDS: Final = {words: [*words.split(), *_required(command)] for words, command in commands(app).items()}
+COMMANDS: Final = {words: [*words.split(), *_required(words, its)] for words, its in ARGUMENTS.items()}
 """Every command, with arguments that it takes."""

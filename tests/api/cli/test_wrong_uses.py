@@ -7,9 +7,8 @@ from typing import get_args
 
 import pytest
 
-from api.cli.main import app
-from tests.api.cli.commands import COMMANDS
-from tests.api.cli.conftest import Tallybook, commands, said_here
+from tests.api.cli.commands import ARGUMENTS, COMMANDS
+from tests.api.cli.conftest import Tallybook, said_here
 from tests.running import Said, said
 from tests.service import Season
 
@@ -70,8 +69,8 @@ async def test_what_is_not_there_or_cannot_be_done(
 
 def numbers(kind: type) -> Iterator[tuple[str, str, bool]]:
     """Every argument that takes a number of this kind: its command, its name, and whether the command needs it."""
-    for words, command in commands(app).items():
-        for argument in command.assemble_argument_collection():
+    for words, arguments in ARGUMENTS.items():
+        for argument in arguments:
             if kind in (argument.hint, *get_args(argument.hint)):
                 yield words, argument.name, bool(argument.required)
 

@@ -152,7 +152,7 @@ def test_each_file_has_its_tables() -> None:
     assert {*_TABLES} == {file.name for file in FILES.iterdir()}
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("file", _TABLES)
 async def test_a_file_gives_the_table_of_its_rules_and_brought_again_changes_nothing(
     tallybook: Tallybook, file: str

@@ -305,6 +305,7 @@ async def test_the_scores_of_fixtures_are_taken_back_without_the_fixtures(import
     assert (await imported.table())["points"] == dict.fromkeys(CLUBS, 0)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("by_hand", ["voided", "voided, and their points undone", "voided, and never had points"])
 async def test_an_import_that_was_taken_back_by_hand_can_be_undone_and_the_corrected_file_counts(
     imported: Import, owner: asyncpg.Connection, by_hand: str
@@ -336,6 +337,7 @@ async def test_an_import_that_was_taken_back_by_hand_can_be_undone_and_the_corre
     assert [one["voided_at"] is None for one in await imported.listed()] == [False, False, True, True]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("options", "kept", "expected"),
     [

@@ -114,6 +114,7 @@ def test_a_moment_is_the_same_in_every_zone(moment: datetime, name: str) -> None
     assert shown.tzinfo == ZoneInfo(name) or shown.date() in (date.min, date.max)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
 async def test_competitions_at_the_ends_of_the_calendar_are_shown_everywhere(
     service: Service, season: Season, owner: asyncpg.Connection, tallybook: Tallybook, zone: str
