@@ -23,11 +23,20 @@ from msgspec import UNSET
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, IdTaken, Impossible, Refusal, existing
-from engine.domain.events import Event, Naming
+from engine.domain.events import Delta, Event, Naming
 from engine.domain.faults import TAKEN_OTHERWISE
 from engine.domain.judging import add_competition, decide, naming, opening, refuse_points, register_competitor
 from engine.domain.state import RankingState, State
-from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, NOT_SEEN, Sequence
+from engine.domain.terms import (
+    COMPETITIONS_MAX,
+    COMPETITORS_MAX,
+    DELTA_MAX,
+    DELTAS_MAX,
+    EXCESS_MAX,
+    NOT_SEEN,
+    RankingId,
+    Sequence,
+)
 
 RULES: Final = 1
 YOUNGER: Final = frozenset({NOT_SEEN, TAKEN_OTHERWISE})
@@ -56,6 +65,33 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
     if decided is event or decided == event:
         return None
     return "could not be made: judging would have written other values"
+
+
+def all_possible(state: State, given: Iterable[events.PointsAdded]) -> bool:
+    """Whether judging would surely have made all these points, which have only a ranking and deltas: as `impossible`
+    says, for each. They do not change what such points are judged by."""
+    by_ranking: dict[RankingId, list[Delta]] = {}
+    for points in given:
+        if not 1 <= len(points.deltas) <= DELTAS_MAX:
+            return False
+        of_ranking = by_ranking.get(points.ranking_id)
+        if of_ranking is None:
+            of_ranking = by_ranking[points.ranking_id] = []
+        of_ranking += points.deltas
+    for ranking_id, deltas in by_ranking.items():
+        ranking = state.rankings.get(ranking_id)
+        if ranking is None or ranking.closed_at is not None:
+            return False
+        unity_ids = {delta.unity_id for delta in deltas}
+        if not unity_ids <= ranking.unities.keys() or not unity_ids.isdisjoint(ranking.of_results):
+            return False
+        enrolled = ranking.participants.lookup()
+        if not all(map(enrolled.__contains__, {delta.competitor_id for delta in deltas})):
+            return False
+        amounts = [delta.amount for delta in deltas]
+        if min(amounts) < -DELTA_MAX or max(amounts) > DELTA_MAX:
+            return False
+    return True
 
 
 def _without_faults(event: Event, faults: Iterable[Fault]) -> Event:

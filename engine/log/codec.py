@@ -44,7 +44,7 @@ from engine.domain.events import (
     TournamentRestored,
     origin,
 )
-from engine.domain.terms import OPERATOR, ActorId, Sequence
+from engine.domain.terms import OPERATOR, ActorId, RankingId, Sequence
 from engine.log import digest
 
 
@@ -220,6 +220,16 @@ def regular_entries(lines: bytes) -> list[LogEntry] | None:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return entries if entries and _ENCODER.encode_lines(entries)[:-1] == lines else None
+
+
+def are_plain(lines: bytes, count: int) -> bool:
+    """Whether these lines, `count` of `regular_entries`, are all points with nothing but a ranking and deltas, and no
+    key: each other field, and a key, would bring two more quotation marks to its line."""
+    return lines.count(b'"') == count * _MARKS_OF_PLAIN and lines.count(_PLAIN) == count
+
+
+_PLAIN: Final = b'["PointsAdded",'
+_MARKS_OF_PLAIN: Final = line_of(PointsAdded(ranking_id=RankingId(1), deltas=()), OPERATOR).count('"')
 
 
 class BlockContent:

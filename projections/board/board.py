@@ -19,9 +19,11 @@ NUMBER. The place of a competitor, competition, ranking or unity in the order of
 PLACE. The place of a ranking in lists of rankings, from 1. It equals its number until an event orders the rankings.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Final, Protocol, TypeVar, assert_never
+from typing import Final, Protocol, TypeVar, assert_never, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -379,20 +381,44 @@ def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) 
 
 
 def fold_all(
-    tournament_id: TournamentId, board: Board, run: Iterable[Recorded], revisions: Revisions | None = None
+    tournament_id: TournamentId, board: Board, run: Items[Recorded], revisions: Revisions | None = None
 ) -> None:
     """As `folding`, for the whole run at once. `revisions` counts the changes; None: they are not needed, because no
     rendered answers are kept."""
     revisions = Revisions() if revisions is None else revisions
+    if add_all(board, [recorded.event for recorded in run]):
+        return
     for recorded in run:
-        event = recorded.event
         try:
-            if type(event) is events.PointsAdded and not event.results:  # nearly always
-                add_points(board, event)
-            else:
-                fold(board, revisions, recorded)
+            fold(board, revisions, recorded)
         except Exception as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
+
+
+def add_all(board: Board, given: Items[events.Event]) -> bool:
+    """Folds points, as `fold` does one after another, in less time. False, and nothing is folded: they are not all
+    PointsAdded of one ranking, without results, or name what does not exist."""
+    points = cast(Items[events.PointsAdded], given)
+    if {*map(type, points)} != _PLAIN or any(one.results for one in points):
+        return False
+    ranking_ids = {one.ranking_id for one in points}
+    ranking = board.rankings.get(ranking_ids.pop())
+    if ranking is None or ranking_ids:
+        return False
+    deltas = [delta for one in points for delta in one.deltas]
+    unity_ids = [delta.unity_id for delta in deltas]
+    if len(deltas) > len(points):
+        unity_ids = [unity_id for one in points for unity_id in {delta.unity_id for delta in one.deltas}]
+    versions = Counter(unity_ids)
+    if not versions.keys() <= ranking.unities.keys():
+        return False
+    add_deltas(ranking.unities, deltas)
+    for unity_id, count in versions.items():
+        ranking.unities[unity_id].version += count
+    return True
+
+
+_PLAIN: Final = {events.PointsAdded}
 
 
 def add_points(board: Board, event: events.Points) -> None:

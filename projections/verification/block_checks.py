@@ -71,6 +71,29 @@ class Blocks(Struct, kw_only=True):
             found.append(Finding(first, "block.digest", f"of the block from {first} to {last} {made}"))
         return found
 
+    def are_linked(self, blocks: Items[StoredBlock]) -> bool:
+        """Whether these blocks of plain points follow, and nothing that is stored of them is wrong: `check_link`, and
+        all that concerns columns."""
+        sequence, log_size, recorded_us, previous = self.sequence, self.log_size, self.recorded_us, self.digest
+        structure_sequence, chain = self.structure_sequence, digest.chain
+        for block in blocks:
+            text, at_us = block.text, block.recorded_us
+            if text is None or at_us is None or (recorded_us is not None and at_us < recorded_us):
+                return False
+            log_size += len(text) - text.index(b"\n") - 1
+            if (
+                block.first_sequence != sequence + 1
+                or block.log_size != log_size
+                or block.structure_sequence != structure_sequence
+                or block.created
+                or block.rules != RULES
+                or (previous := chain(previous, text)) != block.digest
+            ):
+                return False
+            sequence, recorded_us = block.last_sequence, at_us
+        times = blocks[0].recorded_us, recorded_us
+        return all(at_us is not None and digest.is_moment(at_us) for at_us in times)
+
     def check_keys(
         self, first: Sequence, keys: Items[str | None], recorded: Mapping[str, Sequence]
     ) -> Iterator[Finding]:
@@ -107,6 +130,14 @@ class Blocks(Struct, kw_only=True):
         self.log_size = block.log_size
         self.count += 1
         self.events += 0 if content is None else content.count
+
+    def advance_over(self, blocks: Items[StoredBlock], events: int) -> None:
+        """Moves to the end of these blocks, which have that many events."""
+        last = blocks[-1]
+        self.recorded_us, self.digest, self.sequence = last.recorded_us, last.digest, last.last_sequence
+        self.log_size = last.log_size
+        self.count += len(blocks)
+        self.events += events
 
     def note_topics(self, sequence: Sequence, topics: Iterable[int]) -> None:
         """Counts the topics of an event."""

@@ -5,11 +5,11 @@ This file does not read the database. What can only be told from the log before 
 """
 
 import secrets
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from itertools import takewhile
-from typing import Final, Literal
+from itertools import chain, takewhile
+from typing import Final, Literal, cast
 
 from msgspec import UNSET, Struct, field
 
@@ -22,6 +22,7 @@ from engine.domain.events import (
     CompetitorRegistered,
     CompetitorsStruck,
     CompetitorsUnstruck,
+    Delta,
     Event,
     EventSetAside,
     Points,
@@ -39,7 +40,7 @@ from engine.domain.events import (
 )
 from engine.domain.lines import LineName
 from engine.domain.marks import mark_after
-from engine.domain.rejudging import impossible
+from engine.domain.rejudging import all_possible, impossible
 from engine.domain.rescoring import RescoringEvent, concerned, is_scored
 from engine.domain.terms import (
     OPERATOR,
@@ -56,6 +57,7 @@ from engine.log.codec import BlockContent
 from projections.board.board import (
     Board,
     Revisions,
+    add_all,
     add_points,
     add_results,
     fold,
@@ -278,6 +280,33 @@ class FoldChecks:
         if facts.due:
             yield from self._leave_due(facts)
 
+    def fold_plain(self, plain: Items[Event], first: Sequence) -> bool:
+        """Folds points with only a ranking and deltas in one step, the first of which has the sequence `first`. False,
+        and nothing is folded: something may be wrong with one of them."""
+        folded, board, points = self.folded, self.board, cast(Items[PointsAdded], plain)
+        if (
+            not folded.foldable
+            or first == 1
+            or any(first <= sequence < first + len(points) for sequence in self.ignored)
+            or not all_possible(board, points)
+        ):
+            return False
+        if not add_all(board, points):  # they are of several rankings
+            for event in points:
+                add_points(board, event)
+        self._count(chain.from_iterable([event.deltas for event in points]))
+        return True
+
+    def _count(self, deltas: Iterable[Delta]) -> None:
+        """Counts deltas apart from the fold."""
+        sums = self.folded.sums
+        for delta in deltas:
+            unity_id, competitor_id = delta.unity_id, delta.competitor_id
+            of_unity = sums.get(unity_id)
+            if of_unity is None:
+                of_unity = sums[unity_id] = {}
+            of_unity[competitor_id] = of_unity.get(competitor_id, 0) + delta.amount
+
     def _decoded(
         self, block: StoredBlock, content: BlockContent
     ) -> tuple[list[Event | codec.Undecodable], Container[Sequence]]:
@@ -309,7 +338,7 @@ class FoldChecks:
         """Folds points, counts them apart from the fold as well, and returns what is wrong with reversals. Raises
         LookupError as the fold does."""
         folded, board = self.folded, self.board
-        foldable, sums = folded.foldable, folded.sums
+        foldable = folded.foldable
         is_plain = type(event) is PointsAdded and not event.results  # nearly always
         if foldable:  # as `fold` does, but it needs a time: making one takes a tenth of all
             if is_plain:
@@ -324,12 +353,7 @@ class FoldChecks:
                 turn_points(board, event)
             else:
                 reverse_points(board, sequence, event)
-        for delta in event.deltas:
-            unity_id, competitor_id = delta.unity_id, delta.competitor_id
-            of_unity = sums.get(unity_id)
-            if of_unity is None:
-                of_unity = sums[unity_id] = {}
-            of_unity[competitor_id] = of_unity.get(competitor_id, 0) + delta.amount
+        self._count(event.deltas)
         if foldable and not is_plain and len(changed_by(event)) > len(event.deltas):
             self._count_marks(event)
         if isinstance(event, PointsAdded):

@@ -26,7 +26,7 @@ from projections.verification.log_checks import LogChecks
 from projections.verification.progress import Progress, beginning
 from projections.verification.setting_aside import SetAside
 from projections.verification.source import TournamentSource
-from projections.verification.stored_log import RegisteredTournament, StoredBlock, StoredCounts
+from projections.verification.stored_log import BlockRun, RegisteredTournament, StoredBlock, StoredCounts
 from projections.verification.witness import Witness
 
 RECEIVE_BYTES: Final = 64 * 1024
@@ -76,7 +76,7 @@ def _start_over(progress: Progress) -> None:
 
 
 class _Batch(Struct, frozen=True):
-    blocks: list[tuple[StoredBlock, BlockContent | None]]  # each with its content, if there is any
+    runs: list[BlockRun]
     keys: Mapping[str, Sequence]  # the remembered ones of its events
 
 
@@ -111,14 +111,14 @@ class _Verification:
         async with aclosing(self._batches(reads_ahead)) as batches:
             async for batch in batches:
                 before, received_bytes = blocks.events, 0
-                for block, content in batch.blocks:
-                    facts = BlockFacts()
-                    for found in self._check(block, content, batch.keys, facts):
-                        yield found
-                    if facts.needs_log or blocks.sequence >= self._derived.next_at:
-                        async for found in self._look_up(facts):
+                for run in batch.runs:
+                    for facts, all_found in self._checked(run, batch.keys):
+                        for found in all_found:
                             yield found
-                    received_bytes += len(block.text or b"")
+                        if facts.needs_log or blocks.sequence >= self._derived.next_at:
+                            async for found in self._look_up(facts):
+                                yield found
+                    received_bytes += run.size
                     if received_bytes >= RECEIVE_BYTES:
                         received_bytes = 0
                         await asyncio.sleep(0)
@@ -134,11 +134,11 @@ class _Verification:
         try:
             reading = self._read(self._progress.blocks.sequence)
             while reading is not None and (blocks := await reading):
-                with_content = list(zip(blocks, stored_log.contents(blocks), strict=True))
-                keyed = [content.sent for _, content in with_content if content is not None and content.keyed]
+                runs = list(stored_log.runs(blocks, RECEIVE_BYTES))
+                keyed = [run.content.sent for run in runs if run.content is not None and run.content.keyed]
                 keys = {sent.key for of_block in keyed for sent in of_block if sent.key is not None}
                 remembered = await self._source.key_sequences(self._tournament_id, list(keys)) if keys else {}
-                batch = _Batch(with_content, remembered)
+                batch = _Batch(runs, remembered)
                 if reads_ahead and (reading := self._read(blocks[-1].last_sequence)) is not None:
                     await asyncio.sleep(0)  # it sends its query
                 yield batch
@@ -178,6 +178,26 @@ class _Verification:
         if blocks.sequence >= self._derived.next_at:
             async for due in self._derived.compare():
                 yield due
+
+    def _checked(self, run: BlockRun, keys: Mapping[str, Sequence]) -> Iterator[tuple[BlockFacts, list[Reported]]]:
+        """Checks the blocks of a run, in one step if nothing can be wrong; otherwise, one after another."""
+        if run.plain and self._holds(run):
+            yield BlockFacts(), []
+            return
+        for block in run.blocks:
+            facts = BlockFacts()
+            yield facts, self._check(block, block.content() if run.plain else run.content, keys, facts)
+
+    def _holds(self, run: BlockRun) -> bool:
+        """Folds a run of plain points and moves the progress to its end. False, and nothing has changed: something may
+        be wrong with a block, or a comparison is due before the last one."""
+        blocks, first = self._progress.blocks, run.blocks[0].first_sequence
+        if len(run.blocks) > 1 and run.blocks[-2].last_sequence >= self._derived.next_at:
+            return False
+        if not blocks.are_linked(run.blocks) or not self._folding.fold_plain(run.plain, first):
+            return False
+        blocks.advance_over(run.blocks, len(run.plain))
+        return True
 
     def _check(
         self, block: StoredBlock, content: BlockContent | None, keys: Mapping[str, Sequence], facts: BlockFacts

@@ -14,7 +14,6 @@ from collections.abc import Sequence as Items
 from contextlib import asynccontextmanager
 from datetime import datetime
 from hashlib import md5
-from itertools import islice, repeat
 from typing import Any, Final
 
 import msgspec
@@ -22,9 +21,10 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.distribution import is_distributed
+from engine.domain.events import Event
 from engine.domain.terms import ActorId, CompetitorId, Sequence, TournamentId
 from engine.log import codec
-from engine.log.codec import BlockContent, LogEntry, regular_entries
+from engine.log.codec import BlockContent, LogEntry, are_plain, regular_entries
 
 BLOCKS_MAX: Final = 500
 BYTES_MAX: Final = 512 * 1024
@@ -192,10 +192,19 @@ class StoredBlock(Struct, frozen=True, gc=False):
         """The lines of the text; empty if there is none."""
         return b"" if self.text is None else self.text[self.text.index(b"\n") + 1 :]
 
-    def content(self) -> BlockContent | None:
-        """The content of the text, if there is one."""
-        (content,) = contents([self])
-        return content
+    def content(self, entries: list[LogEntry] | None = None) -> BlockContent | None:
+        """The content of the text, if there is one. `entries`: its lines, if they are decoded."""
+        if self.text is None or self.recorded_us is None:
+            return None
+        return BlockContent(self.first_sequence, self.recorded_us, self.lines, entries)
+
+    def is_whole(self, count: int) -> bool:
+        """Whether it has a text and a time, `count` events, and no personal fields."""
+        return (
+            self.recorded_us is not None
+            and self.personals is None
+            and self.last_sequence - self.first_sequence + 1 == count
+        )
 
     def personal_fields(self) -> dict[Sequence, StoredPersonal]:
         """The personal fields of its events, by their sequences."""
@@ -212,21 +221,44 @@ class StoredBlock(Struct, frozen=True, gc=False):
         ]
 
 
-def contents(blocks: Items[StoredBlock]) -> list[BlockContent | None]:
-    """The content of each block, as `StoredBlock.content`. Those of many small blocks are decoded in one step."""
+class BlockRun(Struct, frozen=True):
+    """Blocks that follow each other. `plain`: their events, all of which are points with nothing but a ranking and
+    deltas. Otherwise it is empty, and there is one block, with its `content`, if there is any."""
+
+    blocks: list[StoredBlock]
+    plain: list[Event]
+    content: BlockContent | None = None
+
+    @property
+    def size(self) -> int:
+        return sum([len(block.text or b"") for block in self.blocks])
+
+
+def runs(blocks: Items[StoredBlock], bytes_max: int) -> Iterator[BlockRun]:
+    """These blocks, in order, in runs of some `bytes_max`. They are decoded in one step."""
     lines = [block.lines for block in blocks]
-    entries = regular_entries(b"\n".join(lines)) if len(blocks) > 1 else None
-    if entries is None:
-        each: Iterator[list[LogEntry] | None] = repeat(None)
-    else:
-        at = iter(entries)
-        each = (list(islice(at, more + 1)) if (more := of_block.count(b"\n")) else [next(at)] for of_block in lines)
-    return [
-        None
-        if block.text is None or block.recorded_us is None
-        else BlockContent(block.first_sequence, block.recorded_us, of_block, found)
-        for block, of_block, found in zip(blocks, lines, each, strict=False)
-    ]
+    entries = regular_entries(b"\n".join(lines))
+    together: list[StoredBlock] = []
+    plain: list[Event] = []
+    size = at = 0
+    for block, its in zip(blocks, lines, strict=True):
+        count = its.count(b"\n") + 1
+        found = None if entries is None else entries[at : at + count]
+        at += count
+        if found is not None and block.is_whole(count) and are_plain(its, count):
+            if together and (together[-1].last_sequence + 1 != block.first_sequence or size >= bytes_max):
+                yield BlockRun(together, plain)
+                together, plain, size = [], [], 0
+            together.append(block)
+            plain += [entry.event for entry in found]
+            size += len(its)
+            continue
+        if together:
+            yield BlockRun(together, plain)
+            together, plain, size = [], [], 0
+        yield BlockRun([block], [], block.content(found))
+    if together:
+        yield BlockRun(together, plain)
 
 
 _decode_personals: Final = msgspec.json.Decoder(list[StoredPersonal]).decode

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -10,9 +11,20 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from engine.domain import events
+from engine.domain.errors import LogUnreadable
 from engine.domain.events import Delta, Event, Recorded
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, Stage, UnityId
-from projections.board.board import Board, Competitor, Revisions, fold
+from engine.domain.terms import (
+    OPERATOR,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    Sort,
+    Stage,
+    TournamentId,
+    UnityId,
+)
+from projections.board.board import Board, Competitor, Revisions, fold, fold_all
 from projections.board.hierarchy import NestedSetBounds
 from projections.board.publication import Presentation, Publication
 from tests.histories import board_of, copied, judged_by, logs, unhurried
@@ -33,7 +45,10 @@ def test_folding_in_two_parts_is_folding_at_once(log: list[Recorded], data: st.D
     resumed = copied(first_part)
     for recorded in log[split:]:
         fold(resumed, Revisions(), recorded)
-    assert laid_out(resumed) == laid_out(board_of(log))
+    together = copied(first_part)
+    for _, alike in groupby(log[split:], lambda recorded: type(recorded.event)):
+        fold_all(TournamentId(1), together, list(alike))
+    assert laid_out(together) == laid_out(resumed) == laid_out(board_of(log))
     assert laid_out(first_part) == laid_out(board_of(log[:split]))
 
 
@@ -532,6 +547,14 @@ def test_an_event_that_names_what_does_not_exist_is_not_folded_in_silence(event:
 def test_points_in_a_unity_that_does_not_exist_are_not_folded_in_silence() -> None:
     with pytest.raises(KeyError):
         board_after(*ENTRIES, CREATED, points((ANNA, GOALS, 1)))
+    given_points = [points((ANNA, POINTS, 1)), points((ANNA, GOALS, 1)), points((ANNA, POINTS, 1))]
+    with pytest.raises(LogUnreadable, match="event 12 ") as raised:
+        fold_all(
+            TournamentId(1),
+            board_after(*ENTRIES, CREATED),
+            [Recorded(Sequence(n), at(n), OPERATOR, None, event) for n, event in enumerate(given_points, start=11)],
+        )
+    assert raised.value.sequence == 12
 
 
 def test_a_declaration_by_a_unity_that_does_not_exist_is_not_folded_in_silence() -> None:

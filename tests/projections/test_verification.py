@@ -415,6 +415,65 @@ async def test_a_change_of_the_log_is_found_and_named(
     assert named(await verified_both_ways(database, monkeypatch)) >= expected
 
 
+AT_15: Final = f"{BLOCK} 15"
+OF_RUNS: Final = {
+    "a delta": (line_changed(15, "replace(line, ',3]]', ',4]]')"), False),
+    "a delta, and all digests": (line_changed(15, "replace(line, ',3]]', ',4]]')"), True),
+    "too large a delta": (line_changed(15, "replace(line, ',3]]', ',9000000000000001]]')"), True),
+    "no delta": (line_changed(15, "regexp_replace(line, '\\[\\[.*\\]\\]', '[]')"), True),
+    "who gets it": (line_changed(15, "regexp_replace(line, '\\[\\[[0-9]+', '[[77')"), True),
+    "the unity": (line_changed(15, "regexp_replace(line, '(\\[\\[[0-9]+),[0-9]+', '\\1,77')"), True),
+    "the ranking": (line_changed(15, """regexp_replace(line, '"ranking_id":[0-9]+', '"ranking_id":77')"""), True),
+    "a blank": (line_changed(15, """replace(line, '"deltas"', ' "deltas"')"""), True),
+    "a key": (line_changed(15, "replace(line, 'null', '\"other\"')"), True),
+    "one line more": (line_changed(15, "line || chr(10) || line"), True),
+    "a digest": (f"UPDATE block SET digest = sha256(digest) {AT_15}", False),
+    "the length": (f"UPDATE block SET log_bytes = log_bytes + 1 {AT_15}", False),
+    "the rules": (f"UPDATE block SET rules = 77 {AT_15}", False),
+    "the structure": (f"UPDATE block SET structure_sequence = 15 {AT_15}", False),
+    "what it created": (f"UPDATE block SET created = ARRAY[77] {AT_15}", False),
+    "its beginning": (f"UPDATE block SET first_sequence = 14 {AT_15}", False),
+    "an earlier time": (f"UPDATE block SET recorded_at = {moved('recorded_at', '-1 day')} {AT_15}", True),
+    "a block": (f"DELETE FROM block {AT_15}", False),
+    "a personal field": ("INSERT INTO personal VALUES ($1, 15, 1, 'x')", False),
+}
+"""Changes among points of nothing but a ranking and deltas, and whether all digests are made to fit."""
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", OF_RUNS)
+async def test_in_a_run_of_points_is_found_what_is_found_block_by_block(
+    database: Database, owner: asyncpg.Connection, staged: Stage, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    statement, fits = OF_RUNS[name]
+    other = RankingCreated(
+        ranking_id=RankingId(900),
+        name="Cup",
+        participants=staged.arena.competitors,
+        main_unity_id=UnityId(901),
+        main_unity_name="Points",
+    )
+    in_other = PointsAdded(
+        ranking_id=other.ranking_id, deltas=(Delta(staged.arena.competitors[1], other.main_unity_id, 5),)
+    )
+    async with database.connection() as connection:
+        await record(connection, staged.tournament_id, other)
+        for several in (1, 1, 1, 3):
+            await record(connection, staged.tournament_id, *[points(staged, 3)] * several)
+        await record(connection, staged.tournament_id, in_other)
+        read = await stored_log.blocks(connection, staged.tournament_id, Sequence(13))
+        (run,) = stored_log.runs(read, 10_000)
+        assert (len(run.blocks), len(run.plain)) == (5, 7)
+    await Worker(database).catch_up()
+    assert (await verified(database)).differences == []
+    await tamper(owner, statement, staged.tournament_id)
+    if fits:
+        await rechain(owner, staged.tournament_id)
+    found = (await verified(database)).differences
+    monkeypatch.setattr(stored_log, "are_plain", lambda *_: False)
+    assert found == (await verified(database)).differences != []
+
+
 NULLS: Final = {
     ("text", 12): (12, "block.text"),
     ("first_sequence", 9): (7, "block.first_sequence"),
