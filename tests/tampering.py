@@ -10,7 +10,6 @@ from typing import Final
 import asyncpg
 from msgspec import Struct
 
-from engine.database.distribution import has_shards
 from engine.database.pool import Database
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, UnityAdded
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, Sort, TournamentId, UnityId
@@ -66,28 +65,6 @@ def line_removed(sequence: int | str) -> str:
         )
         WHERE tournament_id = $1 AND {sequence} BETWEEN first_sequence AND last_sequence
     """
-
-
-async def in_each_part(owner: asyncpg.Connection, table: str, statement: str) -> None:
-    """Executes it where the rows of a table of tournaments are. In the place of `{}` comes what the names of indexes
-    end with there: nothing, or, of a distributed table, the number of each shard."""
-    if not await has_shards(owner):
-        await owner.execute(statement.format(""))
-        return
-    ran = await owner.fetch(_IN_EACH_SHARD, f"tallybook.{table}", statement)
-    assert all(success for success, _ in ran), ran
-
-
-_IN_EACH_SHARD: Final = """
-    SELECT r.success, r.result
-    FROM pg_dist_shard AS s
-    JOIN pg_dist_placement AS p ON p.shardid = s.shardid
-    JOIN pg_dist_node AS n ON n.groupid = p.groupid
-    CROSS JOIN LATERAL master_run_on_worker(
-        ARRAY[n.nodename], ARRAY[n.nodeport], ARRAY[replace($2, '{}', '_' || s.shardid::text)], false
-    ) AS r
-    WHERE s.logicalrelid = $1::text::regclass
-"""
 
 
 def moved(column: str, by: str) -> str:

@@ -33,7 +33,7 @@ from engine.log.codec import (
     text_of,
     topics_of,
 )
-from tests.histories import any_event, histories, unhurried
+from tests.histories import any_event, unhurried
 
 GOLDEN: Final = Path(__file__).parent / "golden"
 
@@ -53,12 +53,6 @@ ALL_GOLDEN: Final = [(file.stem, body) for file in sorted(GOLDEN.iterdir()) for 
 def test_every_event_comes_back_as_it_was(event: Event) -> None:
     assert decode(event.tag, text_of(event)) == event
     assert text_of(decode(event.tag, text_of(event))) == text_of(event)
-
-
-@settings(unhurried, max_examples=15)
-@given(histories())
-def test_every_event_of_a_history_comes_back_as_it_was(history: list[Event]) -> None:
-    assert [decode(event.tag, text_of(event)) for event in history] == history
 
 
 keys: Final = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)

@@ -34,7 +34,7 @@ from engine.log import appending, codec, digest, heads, reading, registry, rows,
 from engine.log.appending import Appended, Block, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
 from engine.log.heads import Head
 from projections.verification import stored_log
-from tests.bounds import Bounds
+from tests.bounds import Bounds, set_bounds
 from tests.conftest import A_COMMIT_EACH, PLANS_OF_NODES
 from tests.desks import DOOR, HOLD_HEAD, head_of, holding, number_of, until, waiting_for_locks
 from tests.poison import append_text
@@ -221,7 +221,7 @@ async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
     """Keys repeated in a block and across blocks, stale judgements, blocks sent again: in any order, in several
     tournaments."""
     monkeypatch.setattr(appending, "new_salts", lambda count: [_SALT] * count)
-    monkeypatch.setattr(appending, "SET_MIN", set_min)
+    set_bounds(monkeypatch, SET_MIN=set_min)
     models = []
     for _ in range(3):
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
