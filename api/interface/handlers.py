@@ -183,19 +183,28 @@ class Handlers:
             return keys.ids_of(incoming.parameters, board, repeats=repeats)
 
     async def _asked_by_key(
-        self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId, operation: Read
+        self,
+        incoming: IncomingRequest,
+        token: Token,
+        tournament_id: TournamentId,
+        operation: Read | Recall | Preview,
+        unreadable: Unreadable,
     ) -> dict[str, Any]:
-        """What a query asks that has keys in place of some ids. Raises Unreadable and Unacceptable."""
+        """What a query asks that has keys in place of some ids. Raises `unreadable` if it has none, Unreadable and
+        Unacceptable."""
+        query = _query(incoming.request)
+        if not keys.has_keys(query):
+            raise unreadable
+        made = operation.command if isinstance(operation, Preview) else operation.question
         async with self._current(incoming, token, tournament_id) as board:
-            by_ids = keys.query_of(_query(incoming.request), operation.question, operation.fields, board)
-            return read_query(by_ids, operation.fields)
+            return read_query(keys.query_of(query, made, operation.fields, board), operation.fields)
 
     def _read_handler(self, operation: Read) -> Handler:
         known, looked_up = self.access.known, self.access.looked_up
         understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few recur
 
         def understand(request: HttpRequest) -> dict[str, Any]:
-            query, read = request.url.raw_query_string, _read_query(request, operation)
+            query, read = request.url.raw_query_string, read_query(_query(request), operation.fields)
             if len(understood) < QUERIES_KEPT_MAX and len(query) <= QUERY_KEPT_CHARACTERS_MAX:
                 understood[query] = read
             return read
@@ -208,10 +217,8 @@ class Handlers:
             if arguments is None:
                 try:
                     arguments = understand(incoming.request)
-                except Unreadable:
-                    if not keys.has_keys(_query(incoming.request)):
-                        raise
-                    arguments = await self._asked_by_key(incoming, token, tournament_id, operation)
+                except Unreadable as error:
+                    arguments = await self._asked_by_key(incoming, token, tournament_id, operation, error)
             if (ids := incoming.known_ids) is None:
                 ids = await self._ids_by_key(incoming, token, tournament_id)
             question = operation.question(**ids, **arguments)
@@ -237,19 +244,20 @@ class Handlers:
     def _recall_handler(self, operation: Recall) -> Handler:
         known, looked_up, compression = self.access.known, self.access.looked_up, self._compression
         scope, fields, render, answer_of = scope_of(operation), operation.fields, operation.render, operation.answer
-        is_of_ranking = "{ranking_id}" in operation.path
+        is_of_ranking, made = "{ranking_id}" in operation.path, operation.question
 
         async def handle(incoming: IncomingRequest) -> Reply:
             token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
-            arguments = read_query(_query(incoming.request), fields)
+            try:
+                arguments = read_query(_query(incoming.request), fields)
+            except Unreadable as error:
+                arguments = await self._asked_by_key(incoming, token, tournament_id, operation, error)
             if (ids := incoming.known_ids) is None:
                 ids = await self._ids_by_key(incoming, token, tournament_id)
-            question = operation.question(**ids, **arguments)
             async with self._recalled(incoming, token, tournament_id) as context:
+                question = with_days(context.live.board, made(**ids, **arguments)) if arguments else made(**ids)
                 if is_of_ranking:
                     ranking_of(context.live.board, question.ranking_id)
-                if arguments:
-                    question = with_days(context.live.board, question)
                 answer = await render(context, answer_of, question)
             return compression.reply_at_hand(
                 incoming.request, answer.body, etag=answer.etag
@@ -389,7 +397,10 @@ class Handlers:
     def _preview_handler(self, operation: Preview) -> Handler:
         async def handle(incoming: IncomingRequest) -> Reply:
             token, tournament_id = await self.access.looked_up(incoming, scope_of(operation))
-            arguments = _read_query(incoming.request, operation)
+            try:
+                arguments = read_query(_query(incoming.request), operation.fields)
+            except Unreadable as error:
+                arguments = await self._asked_by_key(incoming, token, tournament_id, operation, error)
             if (ids := incoming.known_ids) is None:
                 ids = await self._ids_by_key(incoming, token, tournament_id)
             command = operation.command(**ids, **arguments)
@@ -539,10 +550,6 @@ class Handlers:
 
 def _refuse_query(request: HttpRequest) -> None:
     read_query(_query(request), ())
-
-
-def _read_query(request: HttpRequest, operation: Read | Preview) -> dict[str, Any]:
-    return read_query(_query(request), operation.fields)
 
 
 def _query(request: HttpRequest) -> list[tuple[str, str]]:

@@ -2,11 +2,15 @@
 look at."""
 
 import json
-from urllib.parse import quote
+from typing import Final
+from urllib.parse import quote, urlencode
 
 import pytest
 
-from tests.api.asking import keyed
+from api.interface.declarations import Preview, Write
+from api.interface.fields import fields_of
+from tests.api.asking import READS, example_of, keyed, path_of, with_points
+from tests.api.rendered import BY_NAME
 from tests.service import Client, Season, listed
 
 A7 = "A 7/\N{LATIN SMALL LETTER E WITH ACUTE}"
@@ -95,6 +99,37 @@ async def test_lists_are_filtered_by_keys(with_keys: Season) -> None:
         [{"field": "parent", "message": f"no competitor has the key '{ada}'"}],
     )
     assert (await client.get(f"competitors.json?page=key:{ada}")).status == 400
+
+
+def naming(name: str) -> dict[str, str]:
+    """The fields of an operation that name competitors or competitions, and which of them they name."""
+    operation = BY_NAME[name]
+    made = operation.command if isinstance(operation, Preview | Write) else operation.question
+    return {field.name: field.names for field in fields_of(made, operation.fields) if field.names}
+
+
+NAMING: Final = {name: fields for name in READS if (fields := naming(name)) or "{compet" in name}
+
+
+async def test_every_read_takes_a_key_wherever_it_takes_the_id(season: Season, subtests: pytest.Subtests) -> None:
+    season = await with_points(season)
+    its = {"competitor": season.ids[0], "competition": season.competition_id}
+    for kind, one in its.items():
+        assert (await season.client.put(f"{kind}s/{one}.json", {"key": "K-1"})).status == 200
+    assert len(NAMING) > 15
+    for name, fields in NAMING.items():
+        with subtests.test(name):
+            path = by_key = path_of(name, season)
+            for kind, one in its.items():
+                by_key = by_key.replace(f"{kind}s/{one}", f"{kind}s/key:K-1")
+            needed = {field.name: example_of(name)[field.name] for field in BY_NAME[name].fields if field.required}
+            for field, kind in fields.items() or [("", "competitor")]:
+                span = {"span": "1"} if field == "around" else {}
+                asked, by = (needed | span | ({field: one} if field else {}) for one in (its[kind], "key:K-1"))
+                by_id = await season.client.get(f"{path}?{urlencode(asked)}")
+                found = await season.client.get(f"{by_key}?{urlencode(by)}")
+                assert (found.status, found.body) == (by_id.status, by_id.body), field
+                assert by_id.status in (200, 409, 422), field
 
 
 async def test_points_take_keys_of_competitors_and_of_their_cause(with_keys: Season) -> None:
