@@ -18,7 +18,9 @@ def cross_page(site: Site, names: NamesById, found: CrossTable, ranking_id: Rank
     """The page: a row and a column for each competitor."""
     words = site.words
     to = site.leading(query, COMPETITIONS)
-    left_out = element("p", words("and_more", number=found.left_out).strip(" ,")) if found.left_out else None
+    left_out = None
+    if found.results and found.left_out:
+        left_out = element("p", words("and_more", number=found.left_out).strip(" ,"))
     return framed_about(
         site,
         names.ranking(ranking_id),

@@ -43,7 +43,7 @@ def tokens_page(viewer: Viewer, tokens: Items[Token]) -> bytes:
         viewer,
         "Tokens",
         ways(way("Create a token", f"{CONSOLE}/tokens/new")),
-        data_table("Tokens", heads, rows),
+        data_table("Tokens", heads, rows, stacked=True),
     )
 
 
@@ -203,7 +203,7 @@ def sessions_page(viewer: Viewer, sessions: Items[Session], names: Mapping[Actor
         ]
         for one in sessions
     ]
-    return console_page(viewer, "Sessions", data_table("Open sessions", heads, rows))
+    return console_page(viewer, "Sessions", data_table("Open sessions", heads, rows, stacked=True))
 
 
 def _end(viewer: Viewer, session: Session, name: str) -> Html:
