@@ -544,8 +544,8 @@ def _restore_tournament(_draw: _Draw, _board: Board, _next_id: _NextId) -> Comma
     return commands.RestoreTournament()
 
 
-def _archive_tournament(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
-    return draw(st.sampled_from([commands.ArchiveTournament(), commands.DeleteTournament()]))
+def _archive_tournament(_draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
+    return commands.ArchiveTournament()
 
 
 def _change_presentation(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:

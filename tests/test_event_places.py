@@ -129,4 +129,5 @@ def test_histories_ask_for_every_command() -> None:
     source = inspect.getsource(histories)
     asked = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)}
     asked |= {commands.ExpirePoints.__name__}  # nobody asks for it; tests/api/test_expiry.py lets time pass
+    asked |= {commands.DeleteTournament.__name__}  # no live folds it; tests/api/cli/test_deletion.py deletes
     assert {command.__name__ for command in get_args(Command)} <= asked
