@@ -32,4 +32,4 @@ def test_the_blocks_of_the_tour_run_to_the_end_and_show_what_it_points_out(tmp_p
         ["11", "6"],
     ]
     assert "No difference was found." in shown.stdout
-    assert '"message": "Ranking 3 is closed; reopen it first."' in shown.stdout
+    assert '"message": "The ranking \'Ladder\' is closed; reopen it first."' in shown.stdout

@@ -45,6 +45,7 @@ _UTC_NOW: Final = partial(datetime.now, UTC)
 _CREATE: Final = """
     INSERT INTO token (name, hash, scope, tournament_ids, expires_at, only_group, only_round)
     VALUES ($1, $2, $3, $4, coalesce($6, now() + make_interval(days => $5)), $7, $8)
+    ON CONFLICT (hash) DO NOTHING
     RETURNING token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at, only_group, only_round
 """
 _LIST: Final = """
@@ -67,7 +68,7 @@ _GOOD_AMONG: Final = """
     FROM token
     WHERE token_id = ANY($1::bigint[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
 """
-_NAME: Final = "SELECT name FROM token WHERE token_id = $1"
+_NAMES: Final = "SELECT token_id, name FROM token WHERE token_id = ANY($1::bigint[])"
 _REVOKE: Final = """
     UPDATE token
     SET revoked_at = now()
@@ -135,19 +136,21 @@ async def create(
     expires_in_days: int | None,
     expires_at: datetime | None = None,
     part: ScorerPart | None = None,
+    secret: str | None = None,
 ) -> tuple[Token, str]:
-    """Makes a token. Returns it with its text, which is never shown again.
+    """Makes a token. Returns it with its text, which is never shown again. With a `secret` that a token was made with,
+    returns that one.
 
     `tournament_ids` empty: for none; None: for all. `expires_in_days` None: never, else 1 … EXPIRES_IN_DAYS_MAX;
     `expires_at`: instead of that. `part`: of a scorer, who has one. Raises Unacceptable, naming every fault.
     """
     name = name.strip()
     _refuse_faults(name, expires_in_days)
-    text = text_of("".join(secrets.choice(BASE62) for _ in range(SECRET_CHARACTERS)))
+    text = text_of(secret or "".join(secrets.choice(BASE62) for _ in range(SECRET_CHARACTERS)))
     bound_to = None if tournament_ids is None else sorted(set(tournament_ids))
     its = (None, None) if part is None else (part.group_id, part.round)
     row = await connection.fetchrow(_CREATE, name, _hash(text), scope.text, bound_to, expires_in_days, expires_at, *its)
-    return _token(row), text
+    return _token(row or await connection.fetchrow(_BY_HASH, _hash(text))), text
 
 
 async def listed(connection: Connection) -> list[Token]:
@@ -167,10 +170,9 @@ async def good_token(connection: Connection, token_id: ActorId) -> Token | None:
     return None if row is None else _token(row)
 
 
-async def name_of(connection: Connection, token_id: ActorId) -> str | None:
-    """The name of a token, even of one that has ended; None: there is no such token."""
-    name: str | None = await connection.fetchval(_NAME, token_id)
-    return name
+async def names_of(connection: Connection, token_ids: Iterable[ActorId]) -> dict[ActorId, str]:
+    """The names of those of the tokens that there are, even if they have ended."""
+    return {row["token_id"]: row["name"] for row in await connection.fetch(_NAMES, list(token_ids))}
 
 
 async def good_among(connection: Connection, token_ids: Iterable[ActorId]) -> set[ActorId]:

@@ -1,5 +1,6 @@
 """What the holder of a token may do about tokens: see them, make them, end them, each within the reach of their own."""
 
+import hmac
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
@@ -7,7 +8,7 @@ from typing import Final
 from api.access import auth
 from api.access.auth import Scope, ScorerPart, Token, unacceptable_token
 from engine.database.pool import Database
-from engine.domain.errors import Fault, NotFound
+from engine.domain.errors import Conflict, Fault, NotFound
 from engine.domain.faults import refuse_if_any
 from engine.domain.ids import parse_id
 from engine.domain.terms import TournamentId, name_fault
@@ -72,14 +73,31 @@ async def grant(
         )
 
 
+def secret_for(of: bytes, key: str, sent: Mapping[str, str]) -> str:
+    """The secret of the link that a form makes, the same each time it is sent. `of`: the secret of the tournament."""
+    said = "\n".join([key, *[f"{name}={sent[name]}" for name in sorted(sent)]])
+    number, found = int.from_bytes(hmac.digest(of, said.encode(errors="surrogateescape"), "sha256")), ""
+    while len(found) < auth.SECRET_CHARACTERS:
+        number, digit = divmod(number, len(auth.BASE62))
+        found += auth.BASE62[digit]
+    return found
+
+
 async def grant_scoring(
-    database: Database, mine: Token, tournament_id: TournamentId, *, name: str, part: ScorerPart, until: datetime
+    database: Database,
+    mine: Token,
+    tournament_id: TournamentId,
+    *,
+    name: str,
+    part: ScorerPart,
+    until: datetime,
+    secret: str,
 ) -> tuple[Token, str]:
     """Makes a token for entering results of a part of the tournament. It ends at `until`, and does not outlive one's
-    own. Raises Unacceptable."""
+    own. With the secret of an earlier link, returns that one. Raises Unacceptable, and Conflict if it was ended."""
     ends = until if mine.expires_at is None else min(until, mine.expires_at)
     async with database.writing() as connection:
-        return await auth.create(
+        token, text = await auth.create(
             connection,
             name=name,
             scope=Scope.SCORE,
@@ -87,7 +105,11 @@ async def grant_scoring(
             expires_in_days=None,
             expires_at=ends,
             part=part,
+            secret=secret,
         )
+    if token.revoked_at is not None:
+        raise Conflict("This link was ended; send the form again to make another one.")
+    return token, text
 
 
 def asked_link(sent: Mapping[str, str], zone: tzinfo, now: datetime) -> tuple[ScorerPart, datetime]:

@@ -1,22 +1,21 @@
 """Commands about tokens."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from api.access import auth
 from api.access.auth import Scope, Token
-from api.access.granting import LINK, asked_link
+from api.access.granting import LINK
 from api.cli import printing
 from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, known, tournament_at
+from api.interface.scorers import link_for
 from engine.database.pool import Database
 from engine.domain.errors import NotFound
 from engine.domain.terms import ActorId, TournamentId
 from engine.domain.times import instant_or_none
 from engine.log import registry
-from projections.answers.zones import zone_of
 
 
 async def create_token(
@@ -83,9 +82,7 @@ async def make_link(
         Address of the service, such as https://scores.club.example, with which the link begins.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        zone = zone_of(view.publication.presentation.zone)
-        sent = {"name": name, "until": until, "round": only_round, "division": group}
-        part, ends = asked_link(sent, zone, datetime.now(UTC))
+        part, ends = await link_for(view, {"name": name, "until": until, "round": only_round, "division": group})
         async with desk.database.writing() as connection:
             token, text = await auth.create(
                 connection,
@@ -108,7 +105,7 @@ async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
     async with database_at(where) as database, database.connection() as connection:
         slugs = {t.tournament_id: t.slug for t in await registry.tournaments(connection)}
         rows = [_row(token, slugs) for token in await auth.listed(connection)]
-    columns = ("id", "name", "scope", "tournaments", "created_at", "expires_at", "revoked_at")
+    columns = ("id", "name", "scope", "tournaments", "group_id", "round", "created_at", "expires_at", "revoked_at")
     printing.rows(rows, columns, as_json=json)
 
 
@@ -150,6 +147,8 @@ def _row(token: Token, slugs: Mapping[TournamentId, str]) -> dict[str, object]:
         "name": token.name,
         "scope": token.scope.text,
         "tournaments": bound,
+        "group_id": token.only_group,
+        "round": token.only_round,
         "created_at": token.created_at,
         "expires_at": token.expires_at,
         "revoked_at": token.revoked_at,

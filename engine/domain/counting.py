@@ -12,6 +12,7 @@ import msgspec
 from engine.domain import events
 from engine.domain.commands import CausedPoints
 from engine.domain.events import Delta, Recorded, Total
+from engine.domain.faults import cited
 from engine.domain.lines import Line, Rule, part_of
 from engine.domain.state import ResultLine, ResultsState, State
 from engine.domain.steps import Steps
@@ -174,6 +175,6 @@ def signed(sign: Literal[-1, 1], deltas: Iterable[Delta]) -> tuple[Delta, ...]:
 
 
 def closed_among(state: State, ranking_ids: Iterable[RankingId]) -> str:
-    """The ids of the closed rankings among these, as text."""
-    touched = dict.fromkeys(ranking_ids)
-    return ", ".join([str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None])
+    """The names of the closed rankings among these, as text."""
+    touched = [state.rankings[ranking_id] for ranking_id in dict.fromkeys(ranking_ids)]
+    return ", ".join([cited(ranking.name) for ranking in touched if ranking.closed_at is not None])

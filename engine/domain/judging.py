@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.counting import NOTHING_KNOWN, Known
+from engine.domain.counting import NOTHING_KNOWN, Known, closed_among
 from engine.domain.errors import Conflict, Fault, IdTaken, NotFound, Unacceptable, existing
 from engine.domain.events import Criterion, Delta, Event, Result, Scored
 from engine.domain.expirations import expired_at_once
@@ -260,9 +260,9 @@ def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded)
 
 
 def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings) -> tuple[Event, ...]:
-    closed = [str(one.ranking_id) for one in command.rankings if _is_closed(state, one.ranking_id)]
+    closed = closed_among(state, [one.ranking_id for one in command.rankings if one.ranking_id in state.rankings])
     if closed:
-        raise Conflict(f"These rankings are closed; reopen them first: {', '.join(closed)}.")
+        raise Conflict(f"These rankings are closed; reopen them first: {closed}.")
     if sum([len(one.deltas) for one in command.rankings]) > DELTAS_MAX:
         raise unacceptable([Fault("rankings_delta", f"must contain at most {DELTAS_MAX} deltas")])
     faults = [] if command.rankings else [Fault("rankings_delta", "must name at least one ranking")]
@@ -829,16 +829,11 @@ def _each(items: tuple[_T, ...], judge: Callable[[_T], _E]) -> tuple[_E, ...]:
     return tuple(decided)
 
 
-def _is_closed(state: State, ranking_id: RankingId) -> bool:
-    ranking = state.rankings.get(ranking_id)
-    return ranking is not None and ranking.closed_at is not None
-
-
 def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
     ranking = state.rankings.get(ranking_id)  # without a call, as points are judged more often than anything else
     if ranking is None or ranking.closed_at is not None:
-        existing(state.rankings, "ranking", ranking_id)
-        raise Conflict(f"Ranking {ranking_id} is closed; reopen it first.")
+        name = existing(state.rankings, "ranking", ranking_id).name
+        raise Conflict(f"The ranking {cited(name)} is closed; reopen it first.")
     return ranking
 
 

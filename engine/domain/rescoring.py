@@ -23,7 +23,7 @@ from engine.domain.commands import (
     RecordResults,
     ReopenRanking,
 )
-from engine.domain.counting import GivenBack, KnownResults, TotalOf, TotalsOfResults, totals_of_named
+from engine.domain.counting import GivenBack, KnownResults, TotalOf, TotalsOfResults, closed_among, totals_of_named
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.events import (
     CompetitionAdded,
@@ -344,7 +344,7 @@ class Rescoring:
         )
 
     def _of_competition(self, event: CompetitionAdded | CompetitionChanged) -> Steps[list["_Scores"]]:
-        state, competition_id, scores, closed = self._state, event.competition_id, list[_Scores](), list[str]()
+        state, competition_id, scores, closed = self._state, event.competition_id, list[_Scores](), list[RankingId]()
         competition = (
             event if isinstance(event, CompetitionAdded) else _corrected(state.competitions[competition_id], event)
         )
@@ -358,11 +358,9 @@ class Rescoring:
                 if ranking.closed_at is None:
                     scores.append(its)
                 elif before is not None and before.lines and its.size:
-                    closed.append(str(ranking_id))
-        if closed:
-            raise Conflict(
-                f"Competition {competition_id} gave points in closed rankings; reopen them first: {', '.join(closed)}."
-            )
+                    closed.append(ranking_id)
+        if named := closed_among(state, closed):
+            raise Conflict(f"Competition {competition_id} gave points in closed rankings; reopen them first: {named}.")
         return scores
 
     def _of_ranking(self, event: RescoringEvent, known: KnownResults) -> Steps[tuple[Event, ...]]:

@@ -13,6 +13,7 @@ from engine.domain.commands import (
     StrikeCompetitors,
     VoidCompetition,
 )
+from engine.domain.counting import closed_among
 from engine.domain.errors import Conflict, Fault
 from engine.domain.events import Points, Recorded
 from engine.domain.faults import unacceptable
@@ -230,9 +231,9 @@ def _refuse_erased(view: View, competitor_id: CompetitorId) -> None:
 
 
 def _refuse_closed(board: Board, who: CompetitorId) -> None:
-    closed = [one for one, its in board.rankings.items() if its.closed_at is not None and who in its.participants]
+    closed = closed_among(board, [one for one, its in board.rankings.items() if who in its.participants])
     if closed:
-        raise Conflict(f"These rankings are closed; reopen them first: {', '.join(map(str, closed))}.")
+        raise Conflict(f"These rankings are closed; reopen them first: {closed}.")
 
 
 def _named(those: list[CompetitionId]) -> str:

@@ -718,7 +718,7 @@ def test_the_deltas_of_all_rankings_are_counted_together(board: Board) -> None:
 
 def test_closed_rankings_among_many_are_all_named(board: Board) -> None:
     fold_events(board, events.RankingClosed(ranking_id=OVERALL))
-    with pytest.raises(Conflict, match=r"reopen them first: 31, 30\."):
+    with pytest.raises(Conflict, match=r"reopen them first: 'Finished', 'Overall'\."):
         decide(board, add_to_rankings((FINISHED, ()), (NOBODY, ()), (OVERALL, ())))
 
 
@@ -1477,7 +1477,7 @@ def test_every_closed_ranking_that_it_gave_points_in_is_named(board: Board, when
         31: events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3),), competition_id=DUEL),
         32: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
     }
-    with pytest.raises(Conflict, match=r"reopen them first: 31, 30\."):
+    with pytest.raises(Conflict, match=r"reopen them first: 'Finished', 'Overall'\."):
         decide(board, when(caused=caused))
 
 
@@ -1527,7 +1527,7 @@ def test_a_request_over_several_rankings_is_undone_whole_and_the_named_ranking_c
         31: added((ANNA, POINTS, 2), part=(2, 2)),
     }
     command = reverse(parts[31], 31, parts)
-    with pytest.raises(Conflict, match=r"in closed rankings; reopen them first: 31\."):
+    with pytest.raises(Conflict, match=r"in closed rankings; reopen them first: 'Finished'\."):
         decide(board, command)
     fold_events(board, events.RankingReopened(ranking_id=FINISHED))
     assert decide(board, command) == (
@@ -1613,7 +1613,7 @@ def test_struck_competitors_are_looked_up_and_not_scanned(board: Board) -> None:
 
 def test_a_closed_ranking_refuses_a_strike_only_where_it_would_change(board: Board) -> None:
     points = {30: added((ANNA, TIMES, 1), (DORA, TIMES, 2), ranking_id=FINISHED, competition_id=DUEL)}
-    with pytest.raises(Conflict, match=r"gave points in closed rankings; reopen them first: 31\."):
+    with pytest.raises(Conflict, match=r"gave points in closed rankings; reopen them first: 'Finished'\."):
         decide(board, strike(ANNA, caused=points))
     assert decide(board, strike(BEN, caused=points)) == (struck(BEN),)
 

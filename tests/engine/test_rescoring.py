@@ -132,7 +132,7 @@ def test_a_closed_ranking_refuses_a_correction_only_if_it_would_change_points() 
     played.add("2:1")
     played.take(events.RankingClosed(ranking_id=LEAGUE))
     assert played.correct("2:1 aet") == []
-    with pytest.raises(Conflict, match=f"closed rankings; reopen them first: {LEAGUE}"):
+    with pytest.raises(Conflict, match="closed rankings; reopen them first: 'League'"):
         played.correct("1:2")
 
 

@@ -16,14 +16,22 @@ from engine.domain.times import instant, instant_or_none
 _SCOPES: Final = tuple([scope.text for scope in GRANTED])
 
 
+class PartShape(Struct, kw_only=True):
+    """The matches whose results a scorer may enter. `group_id`, `round`: null: all."""
+
+    group_id: int | None
+    round: str | None
+
+
 class TokenShape(Struct, kw_only=True):
-    """`tournaments`: the ids of those that it is for; null: all. `expires_at`, `revoked_at`: null: never. `text`: the
-    token itself, only where it is made."""
+    """`tournaments`: the ids of those that it is for; null: all. `part`: of a scorer's link; null: it is none.
+    `expires_at`, `revoked_at`: null: never. `text`: the token itself, only where it is made."""
 
     id: int
     name: str
     scope: str
     tournaments: list[int] | None
+    part: PartShape | None
     created_at: Instant
     expires_at: Instant | None
     revoked_at: Instant | None
@@ -36,6 +44,7 @@ def _shape(token: Token, text: str | UnsetType = UNSET) -> TokenShape:
         name=token.name,
         scope=token.scope.text,
         tournaments=None if token.tournament_ids is None else sorted(token.tournament_ids),
+        part=None if token.part is None else PartShape(group_id=token.part.group_id, round=token.part.round),
         created_at=instant(token.created_at),
         expires_at=instant_or_none(token.expires_at),
         revoked_at=instant_or_none(token.revoked_at),

@@ -15,7 +15,7 @@ from api.web.console.frame import Venue, Viewer, console_page, data_table, done_
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text, signed_text
 from engine.domain.notation import Notation
-from engine.domain.terms import OPERATOR, ActorId, CompetitionId, CompetitorId, RankingId, Reversal, Sequence, UnityId
+from engine.domain.terms import ActorId, CompetitorId, RankingId, Reversal, Sequence, UnityId
 from projections.answers.history import History, HistoryLine, HistoryQuestion
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity
@@ -29,19 +29,26 @@ _HEADS: Final = [("When", "when"), ("What", ""), ("By", ""), ("Change", "value")
 
 
 def history_page(
-    viewer: Viewer, venue: Venue, view: View, question: HistoryQuestion, history: History, query: Query
+    viewer: Viewer,
+    venue: Venue,
+    view: View,
+    question: HistoryQuestion,
+    history: History,
+    senders: Mapping[ActorId, str],
+    query: Query,
 ) -> bytes:
-    """The lines of the requested events, each event with a link to undo or redo it."""
+    """The lines of the requested events, each event with a link to undo or redo it. `senders`: the names of tokens."""
     ranking, undone = view.ranking(question.ranking_id), view.undone(question.ranking_id)
     first, last = question.first or Sequence(1), question.last or venue.head.sequence
     below = f"/rankings/{ranking.id}"
-    of = _Of(venue=venue, names=view.names, ranking_id=ranking.id, unities={one.id: one for one in ranking.unities})
+    unities = {one.id: one for one in ranking.unities}
+    of = _Of(venue=venue, names=view.names, ranking_id=ranking.id, unities=unities, senders=senders)
     groups: dict[str, list[list[Child]]] = {}
     for _, lines in groupby(reversed(history.lines), key=attrgetter("sequence")):
         event = [*lines]
         is_scored = event[0].sequence in history.scored
         undo = None if is_scored else _undo(viewer, venue, ranking, undone, event[0])
-        groups.setdefault(_what_for(view.names, event[0]), []).append([*_row(of, event), undo])
+        groups.setdefault(_what_for(of, event[0]), []).append([*_row(of, event), undo])
     said = f"Changes {number_text(first)} to {number_text(last)}"
     earlier, later = first - 1, min(last + HISTORY_EVENTS, venue.head.sequence)
     links = ways(
@@ -73,6 +80,7 @@ class _Of(Struct, frozen=True, kw_only=True):
     names: NamesById
     ranking_id: RankingId
     unities: Mapping[UnityId, ListedUnity]
+    senders: Mapping[ActorId, str]
 
 
 def _row(of: _Of, event: Items[HistoryLine]) -> list[Child]:
@@ -85,7 +93,8 @@ def _row(of: _Of, event: Items[HistoryLine]) -> list[Child]:
     if not by_competitor:
         said = "The order of the table was set" if first.criteria else "The order of the table was removed"
     why = [element("p", text, class_="reason") for text in _reasons(first)]
-    return [of.venue.words.time_element(first.recorded_at), joined((said, *why)), _actor(first.actor), first.sequence]
+    sender = name_text(of.senders.get(first.actor, "The operator"))
+    return [of.venue.words.time_element(first.recorded_at), joined((said, *why)), sender, first.sequence]
 
 
 def _changes(of: _Of, competitor_id: CompetitorId, lines: Items[HistoryLine]) -> Html:
@@ -138,11 +147,12 @@ def _places(line: HistoryLine) -> str:
     return f"place {after}" if before in (None, after) else f"place {before} → {after}"
 
 
-def _what_for(names: NamesById, line: HistoryLine) -> str:
+def _what_for(of: _Of, line: HistoryLine) -> str:
     """The heading under which the event stands: its competition, or what it is without one."""
     if line.competition_id is not None:
-        return _competition(names, line.competition_id)
-    return "Points without a match" if line.competitor_id is not None else "The table itself"
+        found = of.names.competition(line.competition_id)
+        return f"#{line.competition_id}" if found is None else competition_text(of.names, found)
+    return of.venue.sport("Points without a {match}") if line.competitor_id is not None else "The table itself"
 
 
 def _reasons(line: HistoryLine) -> Iterator[str]:
@@ -152,12 +162,3 @@ def _reasons(line: HistoryLine) -> Iterator[str]:
         yield "expired"
     elif line.reversal is not None:
         yield f"{'takes back' if line.reversal.takes_back else 'gives back'} change {line.reverses}"
-
-
-def _competition(names: NamesById, competition_id: CompetitionId) -> str:
-    found = names.competition(competition_id)
-    return f"match {competition_id}" if found is None else competition_text(names, found)
-
-
-def _actor(actor: ActorId) -> str:
-    return "the operator" if actor == OPERATOR else f"token {actor}"

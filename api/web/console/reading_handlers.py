@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Final
 
+from api.access import auth
 from api.desk.quotas import shares_of
 from api.http.reply import Reply, header
 from api.interface.declarations import RecallContext
@@ -145,7 +146,10 @@ async def history(context: RecallContext, viewer: Viewer, venue: Venue, asked: P
     last = min(asked.arguments.get("last", venue.head.sequence), venue.head.sequence)
     first = Sequence(max(last - HISTORY_EVENTS + 1, 1))
     question = HistoryQuestion(ranking_id=ranking.id, first=first, last=last, limit=HISTORY_LINES)
-    return history_page(viewer, venue, context, question, await ask(context, question), asked.query)
+    found = await ask(context, question)
+    async with context.past.database.connection() as connection:
+        senders = await auth.names_of(connection, {line.actor for line in found.lines})
+    return history_page(viewer, venue, context, question, found, senders, asked.query)
 
 
 async def imports(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:

@@ -9,6 +9,7 @@ from api.http.cookies import own_origin
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.interface.access import refuse_beyond_scope
+from api.interface.scorers import link_for
 from api.web.console.answering import Console, address_of, page_reply, refused_reply, see_other, venue_of
 from api.web.console.frame import Viewer
 from api.web.console.inputs import KEY, Filling, new_key
@@ -16,9 +17,9 @@ from api.web.console.scorer_pages import made_link_page, scorers_page
 from engine.domain.errors import NotFound, TallybookError
 from engine.domain.ids import parse_id
 from engine.domain.terms import TournamentId
+from engine.log import reading
 from projections.answers.rounds import RoundMatchesQuestion
 from projections.answers.view import ask
-from projections.answers.zones import zone_of
 
 
 class ScorerHandlers:
@@ -49,14 +50,15 @@ class ScorerHandlers:
         ]
 
     async def make(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
-        """Makes a link. Only this answer shows it."""
+        """Makes a link. Only this answer shows it, and that to the same form, sent again."""
         refuse_beyond_scope(viewer.token, Scope.WRITE)
         sent = await self._console.body(incoming)
-        sent.pop(KEY, None)
+        key = sent.pop(KEY, "") or new_key()
         try:
             async with self._console.handlers.visited(incoming, viewer.token) as view:
-                zone = zone_of(view.publication.presentation.zone)
-                part, until = granting.asked_link(sent, zone, datetime.now(UTC))
+                part, until = await link_for(view, sent)
+                async with self._console.database.connection_for(view.live.tournament_id) as connection:
+                    secret = await reading.secret_of(connection, view.live.tournament_id)
                 token, text = await granting.grant_scoring(
                     self._console.database,
                     viewer.token,
@@ -64,6 +66,7 @@ class ScorerHandlers:
                     name=sent.get("name", ""),
                     part=part,
                     until=until,
+                    secret=granting.secret_for(secret, key, sent),
                 )
                 venue = await venue_of(view, incoming)
         except TallybookError as error:

@@ -8,7 +8,7 @@ they are, so a form that is sent twice records nothing the second time.
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, json
 from msgspec.structs import asdict, replace
@@ -115,6 +115,7 @@ class SheetHandlers:
             else:
                 raise Overtaken
             if looks or gone or not judged.is_done:
+                found = await _left(incoming, viewer, context, found)
                 judged = await self._naming_others(context, judged)
                 saying = None if looks else saved
                 page = await self._page(incoming, viewer, context, found, judged, saved=saying, gone=gone, key=key)
@@ -174,7 +175,7 @@ class SheetHandlers:
             async with self._console.database.connection_for(tournament_id) as connection:
                 actor = (await reading.event_at(connection, tournament_id, row.match.revised)).actor
             async with self._console.database.connection() as connection:
-                name = await auth.name_of(connection, actor)
+                name = (await auth.names_of(connection, [actor])).get(actor)
             what = row.match.result if isinstance(row.match.result, str) else "no result"
             rows[competition_id] = replace(row, other=_OTHERS.format(who=name or "The operator", what=what))
         return replace(judged, rows=rows)
@@ -320,11 +321,22 @@ def _refuse_readers(viewer: Viewer) -> None:
 
 async def _found(incoming: IncomingRequest, viewer: Viewer, context: RecallContext) -> RoundMatches:
     """The matches of the page; of a scorer, only those of their part."""
+    return await ask(context, RoundMatchesQuestion(now=datetime.now(UTC), **_asked(incoming, viewer)))
+
+
+def _asked(incoming: IncomingRequest, viewer: Viewer) -> dict[str, Any]:
     asked = read_query(incoming.request.query, _FIELDS)
     asked.pop("done", None)
     if (part := viewer.token.part) is not None:
         asked |= {name: value for name, value in asdict(part).items() if value is not None}
-    return await ask(context, RoundMatchesQuestion(now=datetime.now(UTC), **asked))
+    return asked
+
+
+async def _left(incoming: IncomingRequest, viewer: Viewer, context: RecallContext, found: RoundMatches) -> RoundMatches:
+    """With the number of matches that are left in each round by now, unless this round is no longer there."""
+    now = await ask(context, RoundMatchesQuestion(now=datetime.now(UTC), **_asked(incoming, viewer) | {"round": None}))
+    is_there = found.round is not None and found.round.key in [one.key for one in now.rounds]
+    return replace(found, rounds=now.rounds) if is_there else found
 
 
 def _addressed(incoming: IncomingRequest, found: RoundMatches) -> Query:

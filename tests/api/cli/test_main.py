@@ -267,7 +267,7 @@ async def test_a_closed_ranking_refuses_change_until_it_is_reopened(
     (ranking,) = await tallybook.json("ranking", "list", slug)
     assert INSTANT.fullmatch(ranking["closed_at"])
     (reason,) = await tallybook.refused("unity", "add", slug, ranking_id, "fouls")
-    assert reason == f"Ranking {ranking_id} is closed; reopen it first."
+    assert reason == "The ranking 'Season' is closed; reopen it first."
     assert await tallybook("ranking", "reopen", slug, ranking_id) == Said(0, "", f"ranking {ranking_id} is open\n")
     await tallybook.done("unity", "add", slug, ranking_id, "fouls")
 
@@ -358,6 +358,7 @@ async def test_tokens_are_listed_without_their_texts(tallybook: Tallybook, slug:
     assert INSTANT.fullmatch(listed[0].pop("revoked_at"))
     assert listed[1].pop("revoked_at") is None
     assert all(INSTANT.fullmatch(token.pop("created_at")) for token in listed)
+    assert [(token.pop("group_id"), token.pop("round")) for token in listed] == [(None, None)] * 2
     assert listed == [
         {"id": made[0]["id"], "name": "scorer", "scope": "write", "tournaments": None, "expires_at": None},
         {"id": made[1]["id"], "name": "both", "scope": "admin", "tournaments": ["cup", "other"], "expires_at": None},

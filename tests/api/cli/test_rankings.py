@@ -229,7 +229,7 @@ async def test_what_does_not_say_whom_and_how_many_is_refused(tallybook: Tallybo
 
 
 async def test_points_are_judged_as_everywhere(tallybook: Tallybook, slug: str) -> None:
-    ranking = await tallybook.done("ranking", "create", slug, "Season", "Ann")
+    await tallybook.done("ranking", "create", slug, "Season", "Ann")
     assert await tallybook.refused("points", "add", slug, "Season", f"Bob={DELTA_MAX + 1}", "--competition", "9") == [
         CORRECT,
         f"  participants_delta: competitor {(await ids(tallybook, slug))['Bob']} is not in this ranking",
@@ -242,7 +242,7 @@ async def test_points_are_judged_as_everywhere(tallybook: Tallybook, slug: str) 
     ]
     await tallybook.done("ranking", "close", slug, "Season")
     assert await tallybook.refused("points", "add", slug, "Season", "Ann=1") == [
-        f"Ranking {ranking} is closed; reopen it first."
+        "The ranking 'Season' is closed; reopen it first."
     ]
 
 

@@ -77,7 +77,7 @@ async def test_two_that_played_each_other_are_not_merged(clubs: Clubs) -> None:
     ]
     await clubs.done("ranking", "close", "Table")
     (reason,) = await clubs.tallybook.refused("competitor", "replace", clubs.slug, "Ajax", "Celtic")
-    assert reason.startswith("These rankings are closed; reopen them first: ")
+    assert reason == "These rankings are closed; reopen them first: 'Table'."
 
 
 async def test_a_club_that_withdraws_is_taken_out_with_its_results(clubs: Clubs) -> None:

@@ -79,7 +79,11 @@ async def test_the_history_has_what_a_match_gave_and_lost_in_one_place(visitor: 
     await season.client.put(add, {"participants_delta": deltas((ben, season.unity_id, 1)), "reason": "fair play"})
     await season.client.put(add, match | {"participants_delta": deltas((ada, season.unity_id, -1))})
     page = await visitor.page(at(season, f"/rankings/{season.ranking_id}/history"))
-    assert [words(one) for one in re.findall(r"<h2>(.*?)</h2>", page)] == ["Competition of 3", "Points without a match"]
+    assert set(re.findall(r'data-label="By"[^>]*>(?:<bdi>)?([^<]*)', page)) == {"test"}
+    assert [words(one) for one in re.findall(r"<h2>(.*?)</h2>", page)] == [
+        "Competition of 3",
+        "Points without a competition",
+    ]
     assert re.findall(r"Ada (.[0-9]) points \((.)\)", words(page)) == [("\N{MINUS SIGN}1", "2"), ("+3", "3")]
 
 

@@ -106,6 +106,9 @@ async def test_a_link_is_ended_in_one_step_and_ends_after_its_day(
         ({"name": ""}, "must"),
         ({"round": ""}, "must be chosen, or a division"),
         ({"round": "name:" + "x" * 256}, "must have at most 255 characters"),
+        ({"round": "7"}, "is not a round of these matches"),
+        ({"division": "5"}, "is not a round of these matches"),
+        ({"round": "", "division": "5"}, "has no matches"),
         ({"division": "x"}, "must be a whole number"),
         ({"division": "9" * 5_000}, "must be a whole number"),
         ({"until": "tomorrow"}, "must be a day"),
@@ -118,6 +121,23 @@ async def test_what_a_link_lacks_is_named(
     await fixtures(league, (league.ids[0], league.ids[1]))
     refused = await visitor.fill(at(season, "/scorers"), USUAL | asked)
     assert (refused.status, said in words(refused.body.decode())) == (422, True)
+
+
+async def test_a_form_that_is_sent_twice_makes_one_link_until_it_is_ended(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    await fixtures(league, (league.ids[0], league.ids[1]))
+    page = at(season, "/scorers")
+    form, action = form_of(await visitor.page(page))
+    first, again = [await visitor.post(action, form | USUAL) for _ in range(2)]
+    assert first.body == again.body
+    (listed,) = [one for one in (await season.client.send("GET", "/tokens.json")).json["tokens"] if one["part"]]
+    assert (listed["name"], listed["part"]) == ("Referee Ann", {"group_id": None, "round": "1"})
+    other = await visitor.post(action, form | USUAL | {"name": "Bob"})
+    assert other.body != first.body
+    await visitor.post(f"{page}/{listed['id']}/revoke")
+    ended = await visitor.post(action, form | USUAL)
+    assert (ended.status, "This link was ended" in words(ended.body.decode())) == (409, True)
 
 
 async def test_no_other_page_and_no_stream_opens_for_a_scorer(service: Service, season: Season, log: Log) -> None:

@@ -54,6 +54,7 @@ async def test_a_round_is_saved_in_one_block_and_what_is_wrong_stays_in_its_row(
     assert (refused.status, await blocks(owner)) == (422, before + 1)
     assert "2 saved. 1 competition needs another look." in said
     assert "Both need a score" in said
+    assert "Round 1 (1 to play)" in said
     assert await league.table() == {a: 4, c: 1, b: 0}
     form, action = form_of(refused.body.decode())
     assert (form[f"home[{one}]"], form[f"home[{two}]"], form[f"away[{two}]"]) == ("2", "0", "")

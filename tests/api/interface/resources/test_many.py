@@ -263,7 +263,7 @@ async def test_one_fault_among_rankings_refuses_all(season: Season, cup: Any, lo
     closed = {"ranking_id": season.closed_ranking_id, "participants_delta": [good]}
     answer = await client.put("points.json", {"rankings_delta": json.dumps([its, closed])})
     refused(answer, 409)
-    assert f"reopen them first: {season.closed_ranking_id}." in answer.json["message"]
+    assert "reopen them first: 'Of Ben alone'." in answer.json["message"]
     assert await log.length() == before
 
 
