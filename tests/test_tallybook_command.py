@@ -77,8 +77,8 @@ def _refused(name: str, place: Path) -> Said:
 @pytest.mark.parametrize(
     ("kind", "unneeded"),
     [
-        ("api", {"rich.console", "pygments", "cyclopts", "aiohttp.client", "api.web.pages", "segno"}),
-        ("worker", {"rich.console", "pygments", "cyclopts", "aiohttp"}),
+        ("api", {"rich.console", "pygments", "cyclopts", "aiohttp.client", "api.web.pages", "http.server", "segno"}),
+        ("worker", {"rich.console", "pygments", "cyclopts", "aiohttp", "http.server"}),
     ],
 )
 def test_a_process_imports_no_large_library_that_it_does_not_need(kind: str, unneeded: set[str]) -> None:

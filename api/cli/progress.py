@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from rich.progress import Progress
-
 from api.cli import printing
 
 
@@ -18,6 +16,11 @@ class Advance(Protocol):
 @contextmanager
 def progress(what: str, *, total: int | None = None, data_there: bool = False) -> Iterator[Advance]:
     """Shows a bar on a terminal, unless the data goes there (`data_there`). Yields the function that moves it."""
-    with Progress(console=printing.talk(), disable=data_there or not printing.talk().is_terminal) as bar:
+    if data_there or not printing.talk().is_terminal:
+        yield lambda done, of=None: None
+        return
+    from rich.progress import Progress  # noqa: PLC0415 - for terminals only
+
+    with Progress(console=printing.talk()) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done, of=None: bar.update(task, completed=done, total=of)

@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from prometheus_client import REGISTRY, CollectorRegistry, ProcessCollector
-from prometheus_client.core import Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.registry import Collector
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 
 from engine.database.pool import Database
 from engine.log.clock import CLOCK

@@ -1,12 +1,13 @@
 """Operations that name no tournament: whether the service is alive and ready, and its figures."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from importlib.metadata import version
 from typing import Final
 
 import msgspec
 from msgspec import Struct
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from api.access.auth import Scope
 from api.desk.quotas import Quotas
@@ -72,7 +73,8 @@ def add_to(
         if not open_metrics:
             await authenticate(incoming, Scope.ADMIN)
         telemetry.settle()
-        return Reply(generate_latest(figures.registry()), media_type=CONTENT_TYPE_LATEST)
+        exposition = await asyncio.to_thread(import_module, "prometheus_client.exposition")  # with an HTTP server
+        return Reply(exposition.generate_latest(figures.registry()), media_type=exposition.CONTENT_TYPE_LATEST)
 
     health = msgspec.json.encode({"status": 200, "message": "ok", "version": version("tallybook")})
 

@@ -108,8 +108,8 @@ from typing import BinaryIO, Final, Literal, TypeVar
 
 import msgspec
 import structlog
-from prometheus_client import Counter as Count
-from prometheus_client import Gauge, Histogram
+from prometheus_client.metrics import Counter as Count
+from prometheus_client.metrics import Gauge, Histogram
 
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _COUNTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

@@ -19,13 +19,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from importlib.metadata import EntryPoint, entry_points, version
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NewType, cast
 
 import structlog
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TracerProvider
 
 EXPORTER_VARIABLE: Final = "OTEL_TRACES_EXPORTER"
@@ -81,9 +82,11 @@ def _provider_of_sdk(exporters: Iterable[str]) -> "TracerProvider":
     return provider
 
 
-def _exporter(name: str) -> EntryPoint:
+def _exporter(name: str) -> "EntryPoint":
     """Where the exporter of this name is installed. `otlp`: that of the protocol in the environment, or any. Raises
     LookupError."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - large
+
     names = [name]
     if name == "otlp":
         protocol = next(filter(None, map(os.environ.get, _PROTOCOL_VARIABLES)), None)
@@ -108,6 +111,8 @@ class Spans:
     """Makes spans with the tracer of a provider."""
 
     def __init__(self, provider: "TracerProvider") -> None:
+        from importlib.metadata import version  # noqa: PLC0415 - large
+
         from opentelemetry import context, propagate, trace  # noqa: PLC0415 - of an extra
 
         self._context, self._propagate, self._trace = context, propagate, trace

@@ -481,9 +481,8 @@ def test_what_a_command_is_for_stands_in_the_tree_and_its_docstring_has_its_para
 OF_LISTS = (".overview", ".plain", ".tree")
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["tournament", "--help"]])
-def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
+def imported_by(*arguments: str) -> set[str]:
+    """The modules that the command imports before it ends."""
     ended = subprocess.run(
         [sys.executable, "-X", "importtime", TALLYBOOK, *arguments],
         check=False,
@@ -492,10 +491,31 @@ def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
         capture_output=True,
         text=True,
     )
-    imported = set(re.findall(r"^import time:.*\| +(\S+)$", ended.stderr, re.MULTILINE))
+    return set(re.findall(r"^import time:.*\| +(\S+)$", ended.stderr, re.MULTILINE))
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["tournament", "--help"]])
+def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
+    imported = imported_by(*arguments)
     assert {name for name in imported if name.startswith("api.")} == {f"api.cli{m}" for m in ("", *OF_LISTS)}
     assert not imported & {"cyclopts", "rich", "msgspec", "asyncio", "projections", "engine.domain"}
     assert len(imported) < (160 if arguments == ["--version"] else 70)
+
+
+def test_a_command_imports_no_large_library_that_it_does_not_need() -> None:
+    imported = imported_by("standings")  # it ends for lack of its arguments
+    assert {"asyncpg", "api.cli.standings_text"} <= imported
+    assert not imported & {"aiohttp", "email", "http.server", "prometheus_client.exposition", "rich.progress", "uvloop"}
+    assert not imported & {
+        "api.service",
+        "api.interface.handlers",
+        "api.web.board",
+        "api.web.pages",
+        "segno",
+        "zipfile",
+    }
+    assert len(imported) < 620
 
 
 @pytest.mark.parametrize("columns", [COLUMNS_MIN, 80, 97, 200])
