@@ -47,7 +47,7 @@ TOUCH_MANY: Final = {
     "engine/domain/counting.py": "totals_after totals_of_named",
     "engine/domain/expirations.py": "_lines_of decided lines",
     "engine/domain/rescoring.py": "_of_competitions _of_ranking competitions_with",
-    "engine/domain/scoring.py": "_performed _places amounts_of",
+    "engine/domain/scoring.py": "_performed amounts_of",
     "engine/domain/steps.py": "collected in_order",
     "projections/answers/explainer.py": "_fold_points _after_points _overtakings",
     "projections/board/classification.py": (

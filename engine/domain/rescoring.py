@@ -126,6 +126,11 @@ def _corrected(competition: CompetitionState, event: CompetitionChanged) -> Corr
     return CorrectedCompetition(**{name: now(name) for name in CorrectedCompetition.__struct_fields__})  # type: ignore[arg-type]
 
 
+def scored_by(events: Iterable[Event]) -> set[tuple[CompetitionId | None, RankingId]]:
+    """The competitions for which these events give points by scorings, each with its ranking."""
+    return {(one.competition_id, one.ranking_id) for one in events if isinstance(one, PointsScored)}
+
+
 def competitions_of(
     known: Mapping[CompetitionId, CompetitionState], events: Iterable[Event]
 ) -> dict[CompetitionId, ScoredCompetition]:

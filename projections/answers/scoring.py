@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.awards import Scoring
-from engine.domain.events import Event, PointsScored
-from engine.domain.rescoring import GivenLines, competitions_of, given_amounts, scored_lines
+from engine.domain.events import Event
+from engine.domain.rescoring import GivenLines, competitions_of, given_amounts, scored_by, scored_lines
 from engine.domain.scoring import ScoredCompetition, why_nothing
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, RankingId
@@ -63,8 +63,7 @@ class UnscoredResult(Struct, frozen=True, kw_only=True):
 
 def unscored_by(board: Board, events: Items[Event]) -> list[UnscoredResult]:
     """The results of these events that give nothing. The board may show the events already."""
-    read = {(one.competition_id, one.ranking_id) for one in events if isinstance(one, PointsScored)}
-    return finished(unscored_of(board, competitions_of(board.competitions, events), read))
+    return finished(unscored_of(board, competitions_of(board.competitions, events), scored_by(events)))
 
 
 def unscored_of(

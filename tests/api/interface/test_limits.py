@@ -109,6 +109,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.access.auth: RENEWED_SECONDS
         api.http.connections: CONNECTION_WATCH_SECONDS
         api.http.outgoing: STUCK_SECONDS _LOOK_SECONDS
+        api.http.router: _GIVING_WAY_SECONDS
         api.http.sharing: PREFLIGHT_SECONDS
         api.http.throttle: _ROUNDING_SECONDS
         api.service.figures: LOOK_SECONDS
@@ -147,6 +148,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.verification.table_checks: STRAYS_MAX CHECK_SECONDS_MAX
         projections.verification.witness: UNREADABLE_MAX NOTE_BYTES_MAX""",
     "length at which a message, a drawing or a column of text is cut": """
+        api.cli.overview: COLUMNS_MIN
         api.web.console.competition_import_pages: _PARTICIPANTS_SHOWN
         api.web.console.reading_handlers: SOUGHT_AMONG_MAX OPEN_LOOKED_AT_MAX
         api.imports.readers.brought: DEFECTS_SHOWN NOTES_SHOWN
