@@ -618,7 +618,13 @@ def _items(text: str, items_max: int, read: Callable[[str], _T]) -> tuple[_T, ..
 
 
 def _ids(text: str) -> tuple[int, ...]:
+    if text.count(",") < PARTICIPANTS_MAX and _PLAIN_IDS.fullmatch(text):
+        return tuple(map(int, text.split(",")))
     return _items(text, PARTICIPANTS_MAX, _id)
+
+
+_PLAIN_IDS: Final = re.compile("(?:[1-9][0-9]{0,17}+,)*+[1-9][0-9]{0,17}+")
+"""Ids as programs write them. An id may have one digit more."""
 
 
 def ids_up_to(most: int) -> FieldType:

@@ -190,10 +190,8 @@ def judged_result(result: Result | None, participants: tuple[CompetitorId, ...])
         return None, [Fault("result", "must be a string, the score, if there are at most two participants")]
     if isinstance(result, str):
         try:
-            text, result = result, msgspec.json.decode(result, type=dict[CompetitorId, str])
-            # With this hook json.loads keeps repeated keys; msgspec keeps the last one. So unequal lengths show a
-            # repeat.
-            if len(result) <= PARTICIPANTS_MAX and len(json.loads(text, object_pairs_hook=list)) != len(result):
+            text, result = result, _PERFORMANCES.decode(result)
+            if len(result) <= PARTICIPANTS_MAX and _pairs(text) != len(result):  # of a repeated key the last is decoded
                 return None, [Fault("result", "names a competitor more than once")]
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None, [
@@ -210,8 +208,20 @@ def judged_result(result: Result | None, participants: tuple[CompetitorId, ...])
         for competitor_id in result
         if competitor_id not in known
     ]
-    faults += [fault for text in result.values() for fault in name_faults("result", text)]
+    faults += [fault for text in result.values() if not _PLAIN.fullmatch(text) for fault in name_faults("result", text)]
     return {competitor_id: text.strip() for competitor_id, text in result.items()} or None, faults
+
+
+def _pairs(text: str) -> int:
+    """The number of keys in a JSON object of strings, repeated ones included."""
+    if "\\" in text:
+        return len(json.loads(text, object_pairs_hook=list))
+    return text.count('"') // 4
+
+
+_PERFORMANCES: Final = msgspec.json.Decoder(dict[CompetitorId, str])
+_PLAIN: Final = re.compile("[!-~]{1,20}")
+"""A text that has no fault, as nearly all performances."""
 
 
 def kept_result_faults(result: Result | None, participants: tuple[CompetitorId, ...]) -> list[Fault]:
@@ -238,6 +248,9 @@ def _is_object(text: str) -> bool:
 
 def repeated(items: Iterable[_H]) -> list[_H]:
     """The items that occur more than once in `items`, each once."""
+    items = list(items)
+    if len(set(items)) == len(items):  # as nearly always
+        return []
     return [item for item, count in Counter(items).items() if count > 1]
 
 

@@ -113,6 +113,13 @@ class Rule(Struct, frozen=True, kw_only=True):
             return True
         return not expiry.is_over(self.took_place(recorded_at, competition_id), self.by(now))
 
+    def all_count(
+        self, sequence: Sequence, place: Sequence, competition_id: CompetitionId | None, now: datetime | None
+    ) -> bool:
+        """Whether it is certain that `counts` is true of all lines."""
+        may_expire = now is not None and self.expiries
+        return not may_expire and self._gone(sequence, competition_id) == () and not self.replaced.get(place)
+
     def took_place(self, recorded_at: datetime, competition_id: CompetitionId | None) -> datetime:
         """When points took place that were recorded then."""
         date: datetime | None = self.dates.get(competition_id)

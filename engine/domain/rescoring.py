@@ -449,8 +449,9 @@ class _Scores:
     def new_results(self, sequence: Sequence) -> Iterator[tuple[TotalOf, ResultLine]]:
         """Those that count, given by the event `sequence`."""
         first = sequence if self.before is None else self.before.first
+        counting = self._counting(sequence, self._new)
         for number, (one, result) in enumerate(self._new.items()):
-            if one[1] in self.of_results and self._counts(sequence, one):
+            if one[1] in self.of_results and one in counting:
                 yield one[::-1], ResultLine(sequence, first, number, result, self._since, self._competition_id)
 
     def events(self, totals: TotalsOfResults | None) -> tuple[Event, ...]:
@@ -467,7 +468,8 @@ class _Scores:
 
     def _reversed(self, sequence: Sequence, replaced: list[LineName], totals: TotalsOfResults) -> Event:
         assert self.before is not None
-        counting = [one for one in replaced if self._counts(sequence, one)]
+        its = self._counting(sequence, self.taken[sequence])
+        counting = [one for one in replaced if one in its]
         return PointsReversed(
             ranking_id=self.rule.ranking_id,
             competition_id=self._competition_id,
@@ -479,32 +481,39 @@ class _Scores:
         )
 
     def _scored(self, totals: TotalsOfResults | None) -> Event:
-        lines: dict[tuple[bool, bool], list[tuple[CompetitorId, UnityId, int]]] = {
-            (is_result, counts): [] for is_result in (True, False) for counts in (True, False)
-        }
+        sums: list[Delta] = []
+        silent: list[Delta] = []
+        results: list[Scored] = []
+        silent_results: list[Scored] = []
+        of_results, counting = self.of_results, self._counting(NOT_RECORDED, self._new)
         for one, amount in self._new.items():
-            lines[one[1] in self.of_results, self._counts(NOT_RECORDED, one)].append((*one, amount))
-        before, results, silent = self.before, lines[True, True], lines[True, False]
-        at_once, silent = (results, silent) if totals is None else ([], results + silent)
+            if one[1] in of_results:
+                (results if one in counting else silent_results).append(Scored(*one, amount))
+            else:
+                (sums if one in counting else silent).append(Delta(*one, amount))
+        before = self.before
         return PointsScored(
             ranking_id=self.rule.ranking_id,
             competition_id=self._competition_id,
-            deltas=tuple([Delta(*line) for line in lines[False, True]]),
-            results=tuple([Scored(*line) for line in at_once]),
+            deltas=tuple(sums),
+            results=tuple(results) if totals is None else (),
             instead_of=None if before is None else before.first,
             since=None if before is None else before.since,
-            silent=tuple([Delta(*line) for line in lines[False, False]]),
-            silent_results=tuple([Scored(*line) for line in silent]),
-            totals=() if totals is None else tuple([totals[unity_id, one] for one, unity_id, _ in results]),
+            silent=tuple(silent),
+            silent_results=tuple(silent_results if totals is None else results + silent_results),
+            totals=() if totals is None else tuple([totals[one.unity_id, one.competitor_id] for one in results]),
         )
 
     @property
     def _since(self) -> datetime:
         return self._now or FIRST_TIME if self.before is None else self.before.since
 
-    def _counts(self, sequence: Sequence, line: LineName) -> bool:
-        place = sequence if self.before is None else self.before.first
-        return self.rule.counts(sequence, place, self._since, self._competition_id, *line, self._now)
+    def _counting(self, sequence: Sequence, lines: Collection[LineName]) -> Container[LineName]:
+        """Those of these lines that count if the event gives them."""
+        place, its = sequence if self.before is None else self.before.first, self._competition_id
+        if self.rule.all_count(sequence, place, its, self._now):
+            return lines
+        return {one for one in lines if self.rule.counts(sequence, place, self._since, its, *one, self._now)}
 
 
 def scored_lines(ranking: RankingState | ChangedRanking, competition: ScoredCompetition) -> Steps[ScoredAmounts]:

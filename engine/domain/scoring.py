@@ -173,22 +173,25 @@ def amounts_of(
     among = places(scoring, readings, ranking)
     ours = {c: one for c, one in readings.items() if ranking.participants.row(c) is not None}
     for award in scoring.awards:
-        unity, placed = ranking.unities[award.unity_id], among.get(award.among, {})
+        unity_id, placed = award.unity_id, among.get(award.among, {})
+        unity = ranking.unities[unity_id]
         statuses = {_plain(status): _status_amount(award, given, entries) for status, given in award.statuses.items()}
-        given: list[tuple[CompetitorId, int | None]] = []
-        for c, one in ours.items():
-            given.append((c, _amount(scoring, award, one, unity, placed.get(c), statuses)))
-            if len(given) % PARTICIPANTS_AT_ONCE == 0:
+        for number, (c, one) in enumerate(ours.items(), start=1):
+            amount = _amount(scoring, award, one, unity, placed.get(c), statuses)
+            if amount is not None:
+                named = c, unity_id
+                lines[named] = lines.get(named, 0) + amount
+            if number % PARTICIPANTS_AT_ONCE == 0:
                 yield
         if (absent := statuses.get(ABSENT)) is not None and not award.outcomes:
-            given += [(c, absent) for c in ranking.participants if c not in ours]
-        most = DELTA_MAX if unity.counts is Counts.SUM else RESULT_MAX
-        for competitor_id, amount in given:
-            if amount is not None:
-                key = competitor_id, award.unity_id
-                lines[key] = total = lines.get(key, 0) + amount
-                if not -most <= total <= most:
-                    raise _not_read(scoring, f"It gives {total}, which is not within ±{most}.")
+            for c in ranking.participants:
+                if c not in ours:
+                    lines[c, unity_id] = lines.get((c, unity_id), 0) + absent
+    if max(map(abs, lines.values()), default=0) > DELTA_MAX:
+        for (_, unity_id), total in lines.items():
+            most = DELTA_MAX if ranking.unities[unity_id].counts is Counts.SUM else RESULT_MAX
+            if not -most <= total <= most:
+                raise _not_read(scoring, f"It gives {total}, which is not within ±{most}.")
     return lines
 
 
@@ -294,10 +297,10 @@ def _amount(
     match award.value:
         case "outcome" | "score":
             return _by_table(scoring, award, reading)
-        case "for" | "against":
-            return reading.score and award.factor * _number(scoring, reading.score[award.value == "against"], unity)
         case "place":
             return None if place is None else _shared_amount(award, *place)
+        case "for" | "against":
+            return reading.score and award.factor * _number(scoring, reading.score[award.value == "against"], unity)
         case "performance":
             if not reading.performance:
                 return None
@@ -342,20 +345,22 @@ def _number(scoring: Scoring, text: str, unity: UnityState) -> int:
 def _shared_amount(award: Award, place: int, sharing: int) -> int | None:
     """The amount of a place, or the mean of those that this many fill: to the nearest, halves away from zero."""
     table, count = award.table, sharing if award.ties == "mean" else 1
-    if isinstance(table, dict) and count > 1:
+    if count == 1:
+        if table is None:
+            return award.factor * place
+        if isinstance(table, dict):
+            return table.get(str(place))
+        return table[place - 1] if place <= len(table) else 0
+    if isinstance(table, dict):
         filled = range(place, place + count)
         found = [amount for key, amount in table.items() if _PLACE.fullmatch(key) and int(key) in filled]
         if not found:
             return None
         total = sum(found)
-    elif isinstance(table, dict):
-        return table.get(str(place))
     elif table is None:
         total = award.factor * count * (2 * place + count - 1) // 2
-    elif count > 1:
-        total = sum(table[place - 1 : place - 1 + count])
     else:
-        return table[place - 1] if place <= len(table) else 0
+        total = sum(table[place - 1 : place - 1 + count])
     size = (2 * abs(total) + count) // (2 * count)
     return size if total >= 0 else -size
 
@@ -497,7 +502,7 @@ def _performed(
     statuses: dict[CompetitorId, str] = {}
     sizes: dict[CompetitorId, int] = {}
     for number, (c, text) in enumerate(performances.items(), start=1):
-        if (plain := _plain(text)) in known:
+        if (plain := text if text.isdigit() else _plain(text)) in known:
             statuses[c] = plain
         elif are_compared:
             sizes[c] = _size(scoring, text)
@@ -507,16 +512,14 @@ def _performed(
     first = {c for c, size in sizes.items() if size == best}
     if winner is None and len(first) == 1:
         (winner,) = first
+    others: ResultOutcome | None = "loss" if winner is not None or first else None
     readings: dict[CompetitorId, ReadResult] = {}
     for number, (c, text) in enumerate(performances.items(), start=1):
-        outcome: ResultOutcome | None = None
-        if winner is not None or first:
-            outcome = "win" if c == winner else "draw" if winner is None and c in first else "loss"
-        readings[c] = (
-            ReadResult(outcome=outcome, status=statuses[c])
-            if c in statuses
-            else ReadResult(outcome=outcome, performance=text, size=sizes.get(c))
-        )
+        outcome = "win" if c == winner else "draw" if winner is None and c in first else others
+        if (status := statuses.get(c)) is not None:
+            readings[c] = ReadResult(outcome=outcome, status=status)
+        else:
+            readings[c] = ReadResult(outcome=outcome, performance=text, size=sizes.get(c))
         if number % PARTICIPANTS_AT_ONCE == 0:
             yield
     return readings

@@ -61,7 +61,8 @@ class Packed(Keyed[_Id, _T], Generic[_Id, _T]):
         self._remember(item_id, item)
 
     def __contains__(self, item_id: object) -> bool:
-        return isinstance(item_id, int) and self._packed.get(cast(_Id, item_id)) is not None
+        known = self._packed  # without a call for each, as in `Enrolment`
+        return isinstance(item_id, int) and (known.whole or known.shard(item_id)).get(item_id) is not None  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[_Id]:
         return cast("Iterator[_Id]", iter(self._ids))

@@ -21,7 +21,7 @@ from api.interface.rendering import (
     Taking,
     Timestamp,
     cut,
-    encode,
+    items_of,
     kept_bytes,
     later,
     listed,
@@ -253,19 +253,23 @@ def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, compet
         "participants",
     )
     yield before
-    comma = b""
-    for competitor_id in competition.participants:
-        participant = ParticipantShape(
-            competitor_id=competitor_id,
-            competitor=Raw(pieces[competitor_id]),
-            winner=competitor_id == competition.winner_id,
-            result=performances.get(competitor_id),
-            created_at=created_at,
-            updated_at=updated_at,
-        )
-        yield comma + encode(participant)
-        comma = b","
+    for start in range(0, len(competition.participants), _PARTICIPANTS_OF_CHUNK):
+        shapes = [
+            ParticipantShape(
+                competitor_id=competitor_id,
+                competitor=Raw(pieces[competitor_id]),
+                winner=competitor_id == competition.winner_id,
+                result=performances.get(competitor_id),
+                created_at=created_at,
+                updated_at=updated_at,
+            )
+            for competitor_id in competition.participants[start : start + _PARTICIPANTS_OF_CHUNK]
+        ]
+        yield (b"," if start else b"") + items_of(shapes)
     yield after
+
+
+_PARTICIPANTS_OF_CHUNK: Final = 50
 
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
