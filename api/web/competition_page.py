@@ -40,9 +40,12 @@ def competition_page(
     words, competition = site.words, found.shown.competition
     title = short_text(names, competition, words("competition_of"))
     result = competition.result if isinstance(competition.result, str) else ""
-    if result and "|" not in result and len(competition.participants) == 2:
-        one, other = [isolated(names.competitor(who).name) for who in competition.participants]
-        title = f"{one} {result} {other}"
+    heading = None
+    if len(competition.participants) == 2:
+        one, other = [names.competitor(who).name for who in competition.participants]
+        between = result if result and "|" not in result else "\N{EN DASH}"
+        title = f"{isolated(one)} {between} {isolated(other)}"
+        heading = joined((name_text(one), f" {between} ", name_text(other)))
     return framed_about(
         site,
         names.ranking(ranking_id),
@@ -51,6 +54,7 @@ def competition_page(
         [element("a", words("back"), href=site.address({name: query[name] for name in ("ranking",) if name in query}))],
         element("main", *_parts(site, names, found, ranking_id, query)),
         kind="explanation",
+        heading=heading,
     )
 
 

@@ -11,7 +11,7 @@ from api.interface.sports import in_order
 from api.web.competition_page import COMPETITIONS
 from api.web.competitions import competition_shape, listed
 from api.web.explanation_part import steps_part, tiebreaks_part
-from api.web.html import Html, element
+from api.web.html import Html, element, joined
 from api.web.page import Query, RankingPage, Site, ToId, dot, framed_about, name_text
 from api.web.table import column_name, column_short, outcome_letter, unity_name, value_text
 from api.web.words import Words
@@ -55,7 +55,7 @@ def competitor_page(site: Site, _: NamesById, found: AboutCompetitor, ranking_id
         [element("a", words("back"), href=back)],
         element("main", *parts),
         kind="explanation",
-        mark=dot(competitor.color),
+        heading=joined((dot(competitor.color), name_text(competitor.name))),
     )
 
 
@@ -66,7 +66,7 @@ def _place_text(words: Words, found: AboutCompetitor, unity: ListedUnity) -> Htm
     where = _decided(words, found)
     if where is None:
         key = "stands_nowhere" if end.position is None else "not_placed" if end.total is None else "stands"
-        total, name = words.number(end.total, unity.notation), unity_name(words, unity.name)
+        total, name = words.number(end.total, unity.notation), isolated(unity_name(words, unity.name))
         where = words(key, position=end.position, total=total, unity=name)
     return words.html("stands_as_of", place=where, time=None if at is None else words.when_element(at))
 
@@ -93,7 +93,7 @@ def _by_criterion(
     words: Words, table: BoardTable, by: int, place: str, own: ClassificationLine, other: ClassificationLine
 ) -> str:
     column, values = table.columns[by], (own.values[by], other.values[by])
-    name = column_name(words, column)
+    name = isolated(column_name(words, column))
     if None in values or (column.criterion is not None and column.criterion.first):
         return words("decided_on", place=place, unity=name)
     mine, theirs = [words.number(value, column.notation) for value in values]
@@ -178,7 +178,8 @@ def _chart(words: Words, names: NamesById, found: AboutCompetitor, unity: Listed
         for number, total in enumerate(totals)
     ]
     what = unity_name(words, unity.name)
-    last = f"{names.competitor(found.explanation.competitor_id).name} {words.number(totals[-1], unity.notation)}"
+    first, last = [words.number(total, unity.notation) for total in (totals[0], totals[-1])]
+    name = names.competitor(found.explanation.competitor_id).name
     line = element("polyline", points=" ".join(points))
     return element(
         "figure",
@@ -187,14 +188,10 @@ def _chart(words: Words, names: NamesById, found: AboutCompetitor, unity: Listed
             line,
             viewBox=f"-4 -4 {width + 8} {height + 8}",
             role="img",
-            aria_label=words("over_time", what=what, lines=last),
+            aria_label=words("over_time", what=what, lines=f"{name} {last}"),
             preserveAspectRatio="none",
         ),
-        element(
-            "figcaption",
-            f"{what}: {words.number(totals[0], unity.notation)} \N{RIGHTWARDS ARROW} "
-            f"{words.number(totals[-1], unity.notation)}",
-        ),
+        element("figcaption", name_text(what), f": {first} \N{RIGHTWARDS ARROW} {last}"),
         class_="chart",
     )
 

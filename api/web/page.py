@@ -108,14 +108,14 @@ def framed_about(
     ways: Items[Html],
     *parts: Child,
     kind: str,
-    mark: Html | None = None,
+    heading: Html | None = None,
 ) -> bytes:
-    """A whole page about a ranking, without scripts: `ways` to other pages, a title, after its `mark`, with what is
-    `said` of it, and the `parts`."""
+    """A whole page about a ranking, without scripts: `ways` to other pages, a title with what is `said` of it, and the
+    `parts`. `heading`: the title, if it is more than a text."""
     head = element(
         "header",
         site.titled(" \N{MIDDLE DOT} ", name_text(ranking)),
-        element("h1", mark, name_text(title)),
+        element("h1", heading or name_text(title)),
         element("p", said, class_="moment"),
     )
     nav = element("nav", *[part for one in ways for part in (one, " ")], class_="ways")

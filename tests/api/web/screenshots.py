@@ -74,7 +74,7 @@ async def main() -> None:
                 await expect(page.locator("tbody .form li").first).to_be_visible()
                 await _take(page, "past")
                 page = await _page(browser, address, 1100, 780)
-                await page.get_by_role("link", name="France").click()
+                await page.get_by_role("link", name="France", exact=True).click()
                 await _take(page, "explanation")
 
 

@@ -216,6 +216,7 @@ def pages_of(championship: Championship) -> list[str]:
         ),
         *("/competitors/new", "/competitions/new", f"/competitions/{competition}/record", "/publication/freeze"),
         *(f"/competitions/{competition}/void", f"{ranking}/competitors/{team}", f"{ranking}/unities/new"),
+        f"{ranking}/competitions/{competition}",
         *(f"{ranking}/classification", "/publication/freeze-at", "/competitors/import", "/rankings/new"),
         *(f"{ranking}/import", f"{ranking}/fixtures", "/imports", "/matchday", f"/competitions/{competition}/strike"),
         *(
