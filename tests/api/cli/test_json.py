@@ -80,7 +80,7 @@ GIVEN: Final = {
     "freeze": "{slug}",
     "reveal": "{slug} --all",
     "tournament unpublish": "{slug}",
-    "token link": "{slug} Ann --round 1 --until 2100-01-01 --at https://scores.example",
+    "token link": "{slug} Ann --group 2 --until 2100-01-01 --at https://scores.example",
     "token create": "someone --scope read",
     "token list": "",
     "token revoke": "{token}",

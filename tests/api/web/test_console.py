@@ -234,7 +234,7 @@ async def test_each_page_and_each_change_needs_its_scope(
 async def test_links_lead_to_every_page(service: Service, visitor: Visitor, season: Season) -> None:
     """But to that of signing in, and of a scorer's link. Some are there only before, and some only after a change."""
     templates = (await routes_below(service, CONSOLE)).keys() - {f"{CONSOLE}/sign-in", f"{CONSOLE}/score"}
-    scorer = {"name": "Ann", "division": "1", "until": "2100-01-01"}
+    scorer = {"name": "Ann", "division": "2", "until": "2100-01-01"}
     assert (await visitor.fill(at(season, "/scorers"), scorer)).status == 200
     added = await season.client.put(
         f"{season.path}/add.json", {"participants_delta": deltas((season.ids[0], season.unity_id, 1))}
