@@ -1,6 +1,5 @@
 """A contest as a CLICS scoreboard, 2023-06. Pure."""
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -8,10 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from api.imports.written import Written, WrittenLine, unwritable
+from engine.domain.problems import NONE_SOLVED, problem_of
 from engine.domain.scoring import ReadResult, choose, read
 from engine.domain.terms import CompetitorId
 
-_SOLVED: Final = re.compile(r"([A-Za-z0-9]{1,8}):([0-9]{1,6})(?:\+([0-9]{1,4}))?")
 _STATES: Final = ("started", "ended", "frozen", "thawed", "finalized", "end_of_updates")
 
 
@@ -46,19 +45,21 @@ def _contest_time(since: timedelta) -> str:
 
 
 def _row(line: WrittenLine, results: Mapping[CompetitorId, ReadResult], penalty: int) -> dict[str, Any]:
-    """Tries at a problem that is not solved are not kept."""
-    problems, time = [], 0
-    for token in results.get(line.competitor_id, ReadResult()).performance.replace("-", " ").split():
-        if (solved := _SOLVED.fullmatch(token)) is None:
-            raise unwritable(f"{token!r} does not name a problem")
-        minute, wrong = int(solved[2]), int(solved[3] or 0)
-        time += minute + penalty * wrong
-        problems.append(
-            {"problem_id": solved[1], "num_judged": wrong + 1, "num_pending": 0, "solved": True, "time": minute}
-        )
+    problems, solved, time = list[dict[str, Any]](), 0, 0
+    parts = results.get(line.competitor_id, ReadResult()).performance.split()
+    for part in filter(NONE_SOLVED.__ne__, parts):
+        problem = problem_of(part)
+        if problem is None or not problem.label:
+            raise unwritable(f"{part!r} does not name a problem")
+        judged = {"problem_id": problem.label, "num_judged": problem.wrong, "num_pending": problem.pending}
+        if problem.minute is None:
+            problems.append({**judged, "solved": False})
+            continue
+        solved, time = solved + 1, time + problem.minute + penalty * problem.wrong
+        problems.append({**judged, "num_judged": problem.wrong + 1, "solved": True, "time": problem.minute})
     return {
         "rank": line.position,
         "team_id": line.key or str(line.competitor_id),
-        "score": {"num_solved": len(problems), "total_time": time},
+        "score": {"num_solved": solved, "total_time": time},
         "problems": problems,
     }

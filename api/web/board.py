@@ -6,6 +6,7 @@
     /board/<slug>/competitors/<id>      a competitor: place, record, next matches, and how they got there
     /board/<slug>/rounds                results and fixtures, a round at a time
     /board/<slug>/cross                 the cross table
+    /board/<slug>/problems              the problems of a contest
     /board/<slug>/competitions/<id>     a competition: the points it gave, and its corrections
     /board/<slug>/leaders               the leaders, and when each led
     /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
@@ -314,7 +315,8 @@ async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) 
         return empty_page(site)
     table = await ask(context, BoardTableQuestion(**asked.arguments, limit=mode.lines, tags=mode is BOARD))
     rows = await in_time_slices(table_rows(site, mode, table, asked.query))
-    pages = [(page.link, page.below) for page in RANKING_PAGES if page.link]
+    scorings = context.live.board.rankings[table.ranking_id].scorings
+    pages = [(page.link, page.below) for page in RANKING_PAGES if page.link and page.suits(scorings)]
     return board_page(site, mode, table, rows, asked.query, asked.origin, pages)
 
 

@@ -13,6 +13,7 @@ from api.interface.fields import Fields
 from api.web.files import StaticFiles
 from api.web.html import Child, Html, document, element, joined
 from api.web.words import ENGLISH, Words
+from engine.domain.awards import Scoring
 from engine.domain.errors import Refusal
 from engine.domain.events import COLOR_DEFAULT
 from engine.domain.notation import WHOLE, Notation
@@ -80,7 +81,8 @@ class RankingPage(Struct, frozen=True, kw_only=True):
     """A page about a ranking, a row in the module that renders it. `below`: its path below that of the board. `link`:
     the word that leads to it; None: only another such page leads there. `fields`: those of its query, besides ranking,
     unity and language. `question` is made of the query, of the ids in the path, and of `given` where the query says
-    nothing; `page` renders the answer."""
+    nothing; `page` renders the answer. `suits`: whether the link is for a ranking
+    with these scorings."""
 
     below: str
     link: str | None
@@ -88,6 +90,7 @@ class RankingPage(Struct, frozen=True, kw_only=True):
     page: Callable[[Site, NamesById, Any, RankingId, Query], bytes]
     fields: Fields = ()
     given: Mapping[str, Any] = {}
+    suits: Callable[[tuple[Scoring, ...]], bool] = lambda _: True
 
 
 def framed(site: Site, title: str, body: Html, *, kind: str, scripts: bool = True, about: Html | None = None) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from api.web import competition_page, cross_page, leaders_page, rounds_page
+from api.web import competition_page, contest_page, cross_page, leaders_page, rounds_page
 from api.web.page import Query, RankingPage, Site
 from engine.domain.terms import RankingId
 from projections.answers.view import View, ask
@@ -11,6 +11,7 @@ from projections.answers.view import View, ask
 RANKING_PAGES: Final[tuple[RankingPage, ...]] = (
     rounds_page.ROUNDS_PAGE,
     cross_page.CROSS_PAGE,
+    contest_page.CONTEST_PAGE,
     competition_page.COMPETITION_PAGE,
     *leaders_page.PAGES,
 )

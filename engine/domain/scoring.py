@@ -19,6 +19,7 @@ from msgspec import Struct, structs
 from engine.domain.awards import ABSENT, Award, AwardValue, Entries, ResultOutcome, Says, Scoring
 from engine.domain.errors import Fault
 from engine.domain.notation import with_point
+from engine.domain.problems import NONE_SOLVED, problem_of
 from engine.domain.state import ParticipantsState, RankingState, UnityState
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import (
@@ -133,8 +134,6 @@ _PERFORMANCES: Final = re.compile(r"([^|]+)\|([^|]+)")
 _BYE: Final = re.compile(r"(?:(full|half|zero)[ -](?:point )?)?bye")
 _QUANTITY: Final = re.compile(r"([0-9]{1,18}(?::[0-5][0-9]){0,2})(?:\.([0-9]{1,9}))?")
 _PLACE: Final = re.compile(r"[1-9][0-9]{0,8}")
-_SOLVED: Final = re.compile(r"(?:[A-Za-z0-9]{1,8}:)?([0-9]{1,6})(?:\+([0-9]{1,4}))?")
-_NOT_SOLVED: Final = "-"
 _MINUS: Final = "\N{MINUS SIGN}"
 
 
@@ -540,11 +539,12 @@ def _size(scoring: Scoring, performance: str) -> int:
 def _contest(scoring: Scoring, text: str) -> dict[str, int]:
     """The contest values of a performance."""
     minutes, tries = [], 0
-    for token in filter(_NOT_SOLVED.__ne__, text.split()):
-        if (solved := _SOLVED.fullmatch(token)) is None:
+    for token in filter(NONE_SOLVED.__ne__, text.split()):
+        if (problem := problem_of(token)) is None:
             raise _not_read(scoring, f"{token!r} is not a minute, perhaps with wrong tries before, such as 120+2.")
-        minutes.append(int(solved[1]))
-        tries += int(solved[2] or 0)
+        if problem.minute is not None:
+            minutes.append(problem.minute)
+            tries += problem.wrong
     return {"solved": len(minutes), "minutes": sum(minutes), "tries": tries, "last": max(minutes, default=0)}
 
 

@@ -281,7 +281,7 @@ def test_performances_are_read_in_the_notation_of_the_unity() -> None:
 
 
 def test_a_contest_counts_problems_minutes_wrong_tries_and_the_last_minute() -> None:
-    result = {ANNA: "A:43 - C:120+2 7 -", BEN: "-", CARA: "0"}
+    result = {ANNA: "A:43 - C:120+2 7 -", BEN: "- D:-3 E:? F:-1?2 ?4", CARA: "0"}
     values = ("solved", "minutes", "tries", "last")
     assert [given_by(scoring(award(value)), result)[ANNA] for value in values] == [3, 170, 2, 120]
     assert [given_by(scoring(award(value)), result)[BEN] for value in values] == [0, 0, 0, 0]

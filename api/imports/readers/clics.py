@@ -9,28 +9,27 @@ the cost.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Sequence as Items
 from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, decoded, text_of
 from engine.domain.errors import Fault, Unreadable
+from engine.domain.problems import NONE_SOLVED, TriedProblem
 
 _MINUTE: Final = 60_000
 _RELATIVE: Final = re.compile(r"(-?)([0-9]{1,6}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,3}))?")
 _MINUTES_PENALTY: Final = 20
 MINUTES_PENALTY_MAX: Final = 10_000
-NONE_SOLVED: Final = "-"
-"""The performance of a team without a solved problem."""
-
-
 SCORED_BY_POINTS: Final = "The contest is scored by points; only contests of solved problems are read."
 
 
 def solved(label: str, milliseconds: int, wrong: int) -> str:
     """A solved problem as part of a performance, with the wrong tries before it: `B:120+2`."""
-    return f"{label}:{milliseconds // _MINUTE}" + (f"+{wrong}" if wrong else "")
+    return str(TriedProblem(label=label, minute=milliseconds // _MINUTE, wrong=wrong))
 
 
 def penalty_minutes(milliseconds: int) -> int:
@@ -47,19 +46,30 @@ class _Event(Struct):
     id: str | None | UnsetType = UNSET
 
 
-def _solved(tries: Iterable[tuple[str, int, bool, bool]], label: Callable[[str], str]) -> str:
-    """The performance of a team whose judged tries these are, in their order: problem, milliseconds, whether it solves,
-    whether it adds penalty otherwise."""
-    wrong: dict[str, int] = {}
-    done: dict[str, str] = {}
-    for problem, at, solves, penalty in tries:
-        if problem not in done:
-            if solves:
-                before = wrong.get(problem, 0)
-                done[problem] = solved(label(problem), at, before)
-            elif penalty:
-                wrong[problem] = wrong.get(problem, 0) + 1
-    return " ".join(done.values()) or NONE_SOLVED
+class _Try(Struct, frozen=True):
+    """`at`: in milliseconds. `solves` None: it is not judged yet. `penalty`: whether it counts if it does not solve."""
+
+    problem: str
+    at: int
+    solves: bool | None = None
+    penalty: bool = False
+
+
+def _performance(tries: Items[_Try], label: Callable[[str], str]) -> str:
+    """The performance of a team whose tries these are, in their order: the solved problems, then the others."""
+    wrong, pending, done = Counter[str](), Counter[str](), dict[str, str]()
+    for one in tries:
+        if one.problem in done:
+            continue
+        if one.solves:
+            done[one.problem] = solved(label(one.problem), one.at, wrong[one.problem])
+        elif one.solves is None:
+            pending[one.problem] += 1
+        elif one.penalty:
+            wrong[one.problem] += 1
+    tried = dict.fromkeys(one.problem for one in tries if one.problem not in done)
+    left = [TriedProblem(label=label(one), wrong=wrong[one], pending=pending[one]) for one in tried]
+    return " ".join([*done.values(), *[str(one) for one in left if one.wrong or one.pending]]) or NONE_SOLVED
 
 
 def _made(
@@ -108,7 +118,7 @@ def read_feed(content: bytes) -> Brought:
     teams = _teams(contest, things, found)
     tries = _tries(things, found)
     labels = {key: str(one.get("label") or key) for key, one in things.get("problems", {}).items()}
-    runs = {key: _solved(tries.get(key, []), lambda problem: labels.get(problem, problem)) for key in teams}
+    runs = {key: _performance(tries.get(key, []), lambda problem: labels.get(problem, problem)) for key in teams}
     name = str(contest.get("formal_name") or contest.get("name") or "Contest")
     start = re.sub("([+-][0-9]{2})$", r"\1:00", str(contest.get("start_time") or ""))  # +02 is an offset there
     return _made(name, penalty, str(contest.get("id") or name), start, teams, runs, found)
@@ -133,8 +143,8 @@ def _teams(contest: dict[str, Any], things: dict[str, dict[str, Any]], found: No
     return teams
 
 
-def _tries(things: dict[str, dict[str, Any]], found: Noticed) -> dict[str, list[tuple[str, int, bool, bool]]]:
-    """The judged tries of each team, in the order of their submission. Without `current`, the latest judgement of a
+def _tries(things: dict[str, dict[str, Any]], found: Noticed) -> dict[str, list[_Try]]:
+    """The tries of each team, in the order of their submission. Without `current`, the latest judgement of a
     submission counts."""
     types = things.get("judgement-types", {})
     verdicts: dict[str, dict[str, Any]] = {}
@@ -143,7 +153,7 @@ def _tries(things: dict[str, dict[str, Any]], found: Noticed) -> dict[str, list[
             its = verdicts.get(str(judgement.get("submission_id")))
             if its is None or _when(its) <= _when(judgement):
                 verdicts[str(judgement.get("submission_id"))] = judgement
-    tries: dict[str, list[tuple[str, int, bool, bool]]] = {}
+    tries: dict[str, list[_Try]] = {}
     for key, one in things.get("submissions", {}).items():
         verdict = verdicts.get(key, {})
         kind = types.get(str(verdict.get("judgement_type_id") or verdict.get("simplified_judgement_type_id")))
@@ -152,11 +162,11 @@ def _tries(things: dict[str, dict[str, Any]], found: Noticed) -> dict[str, list[
         at = _relative(one.get("contest_time"), f"submission {key}, contest_time")
         if kind is None:
             found.note("submissions without a verdict count when the feed has it", f"submission {key}")
-        elif at >= 0:
-            said = (str(one.get("problem_id")), at, kind.get("solved") is True, kind.get("penalty") is True)
-            tries.setdefault(str(one["team_id"]), []).append(said)
+        if at >= 0:
+            judged = () if kind is None else (kind.get("solved") is True, kind.get("penalty") is True)
+            tries.setdefault(str(one["team_id"]), []).append(_Try(str(one.get("problem_id")), at, *judged))
     for its_tries in tries.values():
-        its_tries.sort(key=lambda said: said[1])
+        its_tries.sort(key=lambda its: its.at)
     return tries
 
 
@@ -179,6 +189,7 @@ def _relative(text: Any, where: str) -> int:
 class _Problem(Struct):
     problem_id: str
     num_judged: int = 0
+    num_pending: int = 0
     solved: bool = False
     time: int | str | None = None
 
@@ -218,8 +229,13 @@ def read_scoreboard(content: bytes) -> Brought:
             for one in row.problems
             if one.solved
         ]
-        runs[row.team_id] = " ".join(solved(label, at * _MINUTE, wrong) for at, wrong, label in sorted(done))
-        runs[row.team_id] = runs[row.team_id] or NONE_SOLVED
+        parts = [solved(label, at * _MINUTE, wrong) for at, wrong, label in sorted(done)]
+        parts += [
+            str(TriedProblem(label=one.problem_id, wrong=one.num_judged, pending=one.num_pending))
+            for one in row.problems
+            if not one.solved and (one.num_judged or one.num_pending)
+        ]
+        runs[row.team_id] = " ".join(parts) or NONE_SOLVED
         if len(done) != row.score.num_solved:
             found.fault(where, "its problems are not those that num_solved counts")
         last_of.setdefault(row.rank, set()).add(max(done, default=(0, 0, ""))[0])

@@ -9,13 +9,15 @@ from typing import Any, Final
 from msgspec import Struct
 
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, FileReader, Meeting, Noticed, decoded
-from api.imports.readers.clics import BY_PENALTY, NONE_SOLVED, SCORED_BY_POINTS, penalty_minutes, solved
+from api.imports.readers.clics import BY_PENALTY, SCORED_BY_POINTS, penalty_minutes, solved
 from engine.domain.errors import Unreadable
+from engine.domain.problems import NONE_SOLVED, TriedProblem
 
 _MINUTE: Final = 60_000
 _UNITS: Final = {"ms": 1, "s": 1000, "min": _MINUTE, "h": 60 * _MINUTE, "d": 24 * 60 * _MINUTE}
 _SOLVED: Final = ("AC", "FB")
-_WITHOUT_PENALTY: Final = ["FB", "AC", "?", "NOUT", "CE", "UKE", None]
+_PENDING: Final = "?"
+_WITHOUT_PENALTY: Final = ["FB", "AC", _PENDING, "NOUT", "CE", "UKE", None]
 _PENALTY: Final = [20, "min"]
 
 
@@ -87,7 +89,7 @@ def read_srk(content: bytes) -> Brought:
             found.fault(f"row {number}", str(error))
             continue
         runs[key] = " ".join(filter(None, its)) or NONE_SOLVED
-        if any(status.result == "?" for status in row.statuses):
+        if any(status.result == _PENDING for status in row.statuses):
             found.note("results ? count when the file has them", f"row {number}")
     found.refuse_if_any()
     title, start = _text(ranklist.contest.title) or "Contest", ranklist.contest.startAt
@@ -124,10 +126,10 @@ def _rules(ranklist: _Ranklist) -> tuple[int, list[Any]]:
 
 
 def _solved(label: str, status: _Status, free: list[Any]) -> str:
-    """The solved problem as part of a performance; empty: it is not solved. The result decides, as it may have been
-    rejudged; the solutions tell the wrong tries before it. Raises ValueError."""
+    """The problem as part of a performance; empty: it was not tried. The result decides, as it may have been rejudged;
+    the solutions tell the wrong tries before it. Raises ValueError."""
     if status.result not in _SOLVED:
-        return ""
+        return _not_solved(label, status, free)
     wrong = max((status.tries or 1) - 1, 0)
     time = status.time
     for before, solution in enumerate(status.solutions):
@@ -138,6 +140,15 @@ def _solved(label: str, status: _Status, free: list[Any]) -> str:
             wrong = sum(one.get("result") not in free for one in status.solutions[:before])
             break
     return solved(label, _milliseconds(time), wrong)
+
+
+def _not_solved(label: str, status: _Status, free: list[Any]) -> str:
+    said = [one.get("result") for one in status.solutions if isinstance(one, dict)]
+    wrong = sum(one not in free and one != _PENDING for one in said)
+    pending = said.count(_PENDING)
+    if not said and status.tries:
+        wrong, pending = (0, status.tries) if status.result == _PENDING else (status.tries, 0)
+    return str(TriedProblem(label=label, wrong=wrong, pending=pending)) if wrong or pending else ""
 
 
 SRK: Final = FileReader(

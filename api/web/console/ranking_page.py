@@ -53,7 +53,11 @@ def ranking_page(
     below = f"/rankings/{ranking.id}"
     links = [
         way("History", venue.address(f"{below}/history")),
-        *[way(ENGLISH(one.link), venue.address(below + one.below)) for one in RANKING_PAGES if one.link],
+        *[
+            way(ENGLISH(one.link), venue.address(below + one.below))
+            for one in RANKING_PAGES
+            if one.link and one.suits(ranking.scorings)
+        ],
     ]
     is_open = ranking.closed_at is None
     if viewer.may(Scope.WRITE) and ranking.scorings:

@@ -1,11 +1,13 @@
 """A published season: the demo's, whose final table is known."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from api.desk.desk import open_desk
+from api.interface.kinds import create_ranking, kinds
 from engine.database.pool import open_database
 from engine.domain.commands import (
+    AddCompetition,
     AddPoints,
     ChangeCompetitor,
     ChangeParticipants,
@@ -53,6 +55,21 @@ class Championship:
         delta = Delta(self.teams[team], self.unity_ids[0], points)
         command = AddPoints(ranking_id=self.ranking_id, deltas=(delta,), competition_id=competition_id)
         return (await self.service.desk.submit(self.live, command, actor=OPERATOR)).last_sequence
+
+    async def hold_contest(self, results: Mapping[str, str]) -> RankingId:
+        """Makes a ranking of these teams, and gives it a contest with their performances."""
+        who = tuple(self.teams[name] for name in results)
+        made, _ = await create_ranking(
+            self.service.desk, self.live, kinds()["icpc"], name="Contest", participants=who, actor=OPERATOR
+        )
+        held = AddCompetition(
+            competition_id=CompetitionId(await self.service.desk.new_id()),
+            group_id=3,
+            participants=who,
+            result=dict(zip(who, results.values(), strict=True)),
+        )
+        await self.service.desk.submit(self.live, held, actor=OPERATOR)
+        return made.ranking_id
 
     async def write_from_the_right(self) -> None:
         """Gives everybody, the ranking and its first unity a name in Hebrew, of one word, and points for a reason."""

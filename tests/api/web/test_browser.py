@@ -509,7 +509,8 @@ async def test_axe_finds_nothing(visit: Begin, championship: Championship, schem
     await championship.enroll(f"Guest {number}" for number in range(100))
     match = [*championship.live.board.competitions][-1]
     pages = ["", "/tv", "/embed", "?find=land", "?at=30", f"/competitors/{france}", f"/competitions/{match}"]
-    pages += "/leaders", "/cross", "?at=100000"
+    contest = await championship.hold_contest({"Wales": "A:9+1 C:-1", "France": "A:3 B:-2?1", "Italy": "-"})
+    pages += "/leaders", "/cross", f"/problems?ranking={contest}", "?at=100000"
     for below in pages[::step]:
         page = await one.go(below)
         if below in ("", "/tv", "/embed", "?find=land"):
