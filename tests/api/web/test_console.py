@@ -1365,3 +1365,22 @@ async def test_two_who_send_the_same_form_at_once_are_both_answered_and_it_count
     answers = await asyncio.gather(*[visitor.post(action, {**form, "name": "Eve"}) for _ in range(5)])
     assert {answer.status for answer in answers} == {303}
     assert await log.length() == before + 1
+
+
+async def test_a_tournament_is_archived_restored_and_deleted_by_its_typed_address(
+    service: Service, visitor: Visitor, season: Season, clients_tournament: TournamentId
+) -> None:
+    slug, archived = season.client.tournament, "This tournament is archived"
+    for path, said in (("/archive", True), ("/restore", False)):
+        assert 'class="chief danger"' not in await visitor.page(at(season, path))
+        answer = await visitor.fill(at(season, path), {})
+        assert answer.headers["Location"].startswith(at(season))
+        assert (archived in await visitor.page(at(season))) == said
+    async with visiting(service, await make_token(service.database, Scope.ADMIN, [clients_tournament])) as bound:
+        assert "Delete the tournament" not in await bound.page(at(season))
+        assert (await bound.fill(at(season, "/delete"), {"slug": slug})).status == 403
+    assert 'class="chief danger"' in await visitor.page(at(season, "/delete"))
+    assert (await visitor.fill(at(season, "/delete"), {"slug": "another"})).status == 422
+    assert (await visitor.fill(at(season, "/delete"), {"slug": slug})).headers["Location"] == CONSOLE
+    assert (await visitor.get(at(season))).status == 404
+    assert f'{at(season)}"' not in await visitor.page(CONSOLE)
