@@ -88,7 +88,7 @@ def _wrapped(text: str, columns: int) -> Iterator[str]:
 def _columns() -> int:
     """The width of the terminal."""
     given = os.environ.get("COLUMNS", "")
-    if given.isdigit():
+    if given.isascii() and given.isdigit():
         return int(given)
     for stream in sys.__stdin__, sys.__stdout__, sys.__stderr__:
         if stream is not None and stream.isatty():

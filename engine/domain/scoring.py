@@ -501,7 +501,7 @@ def _performed(
     statuses: dict[CompetitorId, str] = {}
     sizes: dict[CompetitorId, int] = {}
     for number, (c, text) in enumerate(performances.items(), start=1):
-        if (plain := text if text.isdigit() else _plain(text)) in known:
+        if (plain := text if text.isascii() and text.isdigit() else _plain(text)) in known:
             statuses[c] = plain
         elif are_compared:
             sizes[c] = _size(scoring, text)

@@ -24,7 +24,8 @@ ZONES_PATTERN: Final = rf"^{_LINE}(?:\n{_LINE}){{0,{ZONES_MAX - 1}}}\Z"
 """Declared zones."""
 _ZONE: Final = re.compile(_LINE)
 _WRITTEN: Final = re.compile(
-    rf"\s*({_PLACE})\s*(?:(?:\.\.|[-\u2013])\s*({_PLACE}))?\s+({'|'.join(_KINDS)})\s*:?\s+(\S.*?)\s*", re.IGNORECASE
+    rf"\s*({_PLACE})\s*(?:(?:\.\.|[-\u2013])\s*({_PLACE}))?\s+({'|'.join(_KINDS)})\s*:?\s+(\S.*?)\s*",
+    re.IGNORECASE | re.ASCII,
 )
 
 
