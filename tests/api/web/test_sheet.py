@@ -298,6 +298,11 @@ async def test_fixtures_are_shown_with_their_byes_then_made_and_filled_on_the_sh
     look = await visitor.fill(page, wanted)
     said = words(look.body.decode())
     assert "In each round, one has no competition: 1: Ajax" in said
+    for text in ("Fixtures of League", "6 competitions. Nothing is recorded yet.", "Make 6 competitions"):
+        assert text in said
+    back, action = form_of(look.body.decode().rpartition("<form")[0])
+    again = await visitor.post(action, back)
+    assert form_of(again.body.decode())[0]["day"] == "2026-03-21"
     assert "Celtic" in said
     assert "North" in said
     assert (await season.client.get("competitions.json?round=1")).json["competitions"]["competition"] == []
