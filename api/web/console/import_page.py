@@ -117,7 +117,7 @@ def look_page(
         element("p", f"{number_text(already)} in the {offer.source} are already {done}.") if already else None,
         element("p", f"Left out: {', '.join(left_out)}.") if left_out else None,
         *[element("p", text, class_="warning") for text in (look.warning, warning) if text],
-        data_table(look.caption, look.heads, look.rows) if look.rows else None,
+        data_table(look.caption, look.heads, look.rows, stacked=True) if look.rows else None,
         element("p", f"{number_text(rest)} more are not shown here.") if rest else None,
         form(filling, offer.address, f"Back to the {offer.source}", *carried, hidden(STEP, BACK), is_chief=False),
         form(filling, offer.address, look.button, *carried, hidden(STEP, MAKE), *asked_part(questions))
@@ -132,8 +132,8 @@ def asked_part(questions: Items[Fault]) -> Iterator[Html]:
     if questions:
         said = [f"{one.field[0].upper()}{one.field[1:]}: {one.message}" for one in questions]
         box = element("input", type="checkbox", name=SURE, value=_named(questions), required=True)
-        yield element("ul", *[element("li", one) for one in bounded(said, "are asked about")], class_="warning")
-        yield element("label", box, " Yes, all of this is right", class_="sure")
+        yield from [element("p", one, class_="warning") for one in bounded(said, "are asked about")]
+        yield element("ul", element("li", element("label", box, " Yes, all of this is right")), class_="boxes")
 
 
 def is_sure(given: Mapping[str, str], questions: Items[Fault]) -> bool:
