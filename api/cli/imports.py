@@ -1,7 +1,7 @@
 """Commands about imports: of competitors, and of competitions, which can be undone."""
 
 from collections.abc import Callable
-from datetime import UTC, tzinfo
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -18,7 +18,7 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.competitions import Competitions, read_competitions, read_fixtures
 from api.imports.competitors import read_competitors
 from api.imports.dates import DateOrder
-from api.imports.fixtures import FixturePlan, Fixtures
+from api.imports.fixtures import FixturePlan
 from api.imports.importer import import_lines
 from api.imports.kinds import FileKind
 from api.imports.rows import FileRows, Reader, read_csv, read_ndjson
@@ -123,20 +123,20 @@ async def fixtures(
         twice=twice,
         group="" if group is None else str(group),
     )
-    if not dry_run:
-
-        def kind_of(names: Names) -> Competitions:
-            return read_fixtures(plan, names, names.ranking(ranking))
-
-        await _import(slug, kind_of, yes=yes, json=json, where=where)
+    if dry_run:
+        await _show_fixtures(slug, ranking, plan, json=json, where=where)
         return
+
+    def kind_of(names: Names) -> Competitions:
+        return read_fixtures(plan, names, names.ranking(ranking))
+
+    await _import(slug, kind_of, yes=yes, json=json, where=where)
+
+
+async def _show_fixtures(slug: str, ranking: str, plan: FixturePlan, *, json: bool, where: Where) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         names = Names(view.live.board)
         planned, zone = plan.of(names.enrolled(names.ranking(ranking))), zone_of(view.publication.presentation.zone)
-    _show_fixtures(planned, names, zone, json=json)
-
-
-def _show_fixtures(planned: Fixtures, names: Names, zone: tzinfo, *, json: bool) -> None:
     rows = [
         {
             **asdict(one),

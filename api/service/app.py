@@ -42,9 +42,8 @@ def make_front(
     throttles: Path | None = None,
     settle: Callable[[], None] = lambda: None,
 ) -> Front:
-    """Makes the front that answers with `desk` and writes its canonical lines to `lines`. `throttles`: the file in
-    which the processes of the service count requests; None: this one counts for itself. `settle` is called once the
-    pages are imported, in a thread."""
+    """Makes the front that answers with `desk` and logs to `lines`. `throttles`: the file in which the processes of the
+    service count requests; None: this one counts alone. `settle` is called in a thread once the pages are imported."""
     router = Router()
     outgoing = Outgoing(TimeSlices(), bytes_max=settings.unsent_bytes)
     compression = Compression(outgoing)

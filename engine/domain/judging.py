@@ -173,14 +173,8 @@ def _event_of(state: State, command: commands.OneEvent) -> Event:
         case commands.RenameTournament():
             refuse_if_any(name_faults("name", command.name))
             return events.TournamentRenamed(name=command.name.strip())
-        case commands.ArchiveTournament():
-            return events.TournamentArchived()
-        case commands.DeleteTournament():
-            return events.TournamentDeleted()
-        case commands.RestoreTournament():
-            if state.publication.stage is None:
-                raise Conflict("This tournament is neither archived nor deleted.")
-            return events.TournamentRestored()
+        case commands.ArchiveTournament() | commands.DeleteTournament() | commands.RestoreTournament():
+            return _change_stage(state, command)
         case commands.ChangePresentation():
             return _change_presentation(command)
         case _:
@@ -714,6 +708,20 @@ def _close_or_reopen(state: State, command: commands.CloseRanking | commands.Reo
     if (existing(state.rankings, "ranking", ranking_id).closed_at is not None) == closes:
         raise Conflict(f"Ranking {ranking_id} is already {'closed' if closes else 'open'}.")
     return events.RankingClosed(ranking_id=ranking_id) if closes else events.RankingReopened(ranking_id=ranking_id)
+
+
+def _change_stage(
+    state: State, command: commands.ArchiveTournament | commands.DeleteTournament | commands.RestoreTournament
+) -> Event:
+    match command:
+        case commands.ArchiveTournament():
+            return events.TournamentArchived()
+        case commands.DeleteTournament():
+            return events.TournamentDeleted()
+        case commands.RestoreTournament():
+            if state.publication.stage is None:
+                raise Conflict("This tournament is neither archived nor deleted.")
+            return events.TournamentRestored()
 
 
 def _change_visibility(state: State, command: commands.ChangeVisibility) -> Event:

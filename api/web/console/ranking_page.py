@@ -51,6 +51,30 @@ def ranking_page(
 ) -> bytes:
     """The page. `unscored`: its results that give nothing, if there are any."""
     below = f"/rankings/{ranking.id}"
+    columns = [column_name(ENGLISH, one) for one in table.columns]
+    order = in_order(one.unity for one in table.columns)
+    shown = [(_head(columns[number], table.columns[number]), "value") for number in order]
+    heads: list[tuple[Child, str]] = [("#", "position"), (venue.sport("{Team}"), "name"), *shown]
+    rows = [_line(venue, below, table, line, query, order) for line in table.lines]
+    undo = venue.address(f"{below}/undo/{query['done']}") if {"done", _ADDED} <= query.keys() else None
+    return console_page(
+        viewer,
+        ranking.name,
+        done_message(query, undo),
+        None if ranking.description is None else element("p", ranking.description),
+        element("p", venue.sport(f"{number_text(table.count)} {{teams}}, {state_text(ranking)}")),
+        _columns(venue, below, table),
+        live("table", data_table(f"{ranking.name}, {', '.join(columns)}", heads, rows)),
+        _pages(venue, below, table, query),
+        unscored,
+        ways(*_ways_on(viewer, venue, ranking, query)),
+        venue=venue,
+    )
+
+
+def _ways_on(viewer: Viewer, venue: Venue, ranking: ListedRanking, query: Query) -> list[Html]:
+    """Links to what the viewer may do with the ranking, the most likely one first."""
+    below = f"/rankings/{ranking.id}"
     links = [
         way("History", venue.address(f"{below}/history")),
         *[
@@ -77,25 +101,7 @@ def ranking_page(
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
         change = ("Show it again", "show") if ranking.hidden else ("Hide it", "hide")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
-    columns = [column_name(ENGLISH, one) for one in table.columns]
-    order = in_order(one.unity for one in table.columns)
-    shown = [(_head(columns[number], table.columns[number]), "value") for number in order]
-    heads: list[tuple[Child, str]] = [("#", "position"), (venue.sport("{Team}"), "name"), *shown]
-    rows = [_line(venue, below, table, line, query, order) for line in table.lines]
-    undo = venue.address(f"{below}/undo/{query['done']}") if {"done", _ADDED} <= query.keys() else None
-    return console_page(
-        viewer,
-        ranking.name,
-        done_message(query, undo),
-        None if ranking.description is None else element("p", ranking.description),
-        element("p", venue.sport(f"{number_text(table.count)} {{teams}}, {state_text(ranking)}")),
-        _columns(venue, below, table),
-        live("table", data_table(f"{ranking.name}, {', '.join(columns)}", heads, rows)),
-        _pages(venue, below, table, query),
-        unscored,
-        ways(*links),
-        venue=venue,
-    )
+    return links
 
 
 def _head(text: str, column: TableColumn) -> Child:

@@ -7,7 +7,7 @@ from typing import Final
 from api.http.compression import Compression
 from api.http.preferences import accepted_type
 from api.http.reply import JSON, REVALIDATED, Reply
-from api.http.router import NOTHING_HERE, IncomingRequest, Router
+from api.http.router import NOTHING_HERE, Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface import openapi
 from api.interface.public.view import PublicViews
@@ -56,17 +56,7 @@ def add_to(
 
         router.add("GET", path, answer)
 
-    nothing = start_page(static, NOTHING_HERE)
-
-    async def nothing_here(incoming: IncomingRequest) -> Reply:
-        """A page for browsers. Raises NotFound for programs."""
-        accepted = incoming.request.headers.getall("Accept", ())
-        if accepted_type(accepted, (JSON, _HTML)) != _HTML:
-            raise NotFound(nothing_at(incoming.request.url.raw_path))
-        incoming.facts["code"] = NotFound.code
-        return Reply(nothing, code=404, media_type=HTML_TYPE, headers=PAGE_HEADERS)
-
-    router.add_nothing(nothing_here)
+    router.add_nothing(_nothing_here(start_page(static, NOTHING_HERE), nothing_at))
 
     async def start(incoming: IncomingRequest) -> Reply:
         if visits is not None:
@@ -78,3 +68,15 @@ def add_to(
     router.add("GET", OPENAPI, description)
     router.add("GET", START, start)
     add(DOCUMENTATION, docs_page(static))
+
+
+def _nothing_here(page: bytes, nothing_at: Callable[[str], str]) -> Handler:
+    async def answer(incoming: IncomingRequest) -> Reply:
+        """The page for browsers. Raises NotFound for programs."""
+        accepted = incoming.request.headers.getall("Accept", ())
+        if accepted_type(accepted, (JSON, _HTML)) != _HTML:
+            raise NotFound(nothing_at(incoming.request.url.raw_path))
+        incoming.facts["code"] = NotFound.code
+        return Reply(page, code=404, media_type=HTML_TYPE, headers=PAGE_HEADERS)
+
+    return answer
