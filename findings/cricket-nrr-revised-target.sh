@@ -5,8 +5,9 @@
 # the second was allotted, as the playing conditions have it. What happens: it is credited with all the runs of its own
 # longer innings, in the second's fewer overs. The revised target is a field of the record that no rate reads.
 #
-# Why it matters to a ranking service: 250 runs in 50 overs become 250 in 20. The side that lost leads by +4.741, the one
-# that won has -4.741, and the difference stays in the sum of the whole season. A ratio needs both of its parts revised.
+# Why it matters to a ranking service: 250 runs in 50 overs become 250 in 20. The side that lost leads by +4.741, the
+# one that won has -4.741, and the difference stays in the sum of the whole season. A ratio needs both of its parts
+# revised.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -37,7 +38,8 @@ match = MatchRecord(
 rates = {}
 for line in Tournament([match]).standings():
     rates[line.team] = line.nrr_str()
-    print(f"{line.team}: {line.points} points, {line.runs_for} runs in {float(line.overs_for):.2f} overs, {line.nrr_str()}")
+    innings = f"{line.runs_for} runs in {float(line.overs_for):.2f} overs"
+    print(f"{line.team}: {line.points} points, {innings}, {line.nrr_str()}")
 credited = float(Fraction(149, 20) - Fraction(150) / Fraction(58, 3))
 print(f"North with 149 runs (the target less one) in 20 overs would have {credited:+.3f}")
 sys.exit(0 if rates == {"North": "+4.741", "South": "-4.741"} else "it has changed")

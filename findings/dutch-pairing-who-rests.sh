@@ -2,12 +2,12 @@
 # Pairing engines of the FIDE Dutch system let different players rest, or find no pairing where one exists.
 #
 # Guess: four published engines pair five players alike after two rounds without absences. What happens: gacrux applies
-# the regulations of 1 February 2026, whose criterion C5 gives the bye to the lowest score that allows a pairing: 4, with
-# half a point. py4swiss pairs Dubov by those regulations, but Dutch by the former ones, which fill the upper brackets
-# first: the bye, and its point, goes to 1. pairing-core's `dutch-2026` says that no pairing exists; four do.
+# the regulations of 1 February 2026, whose criterion C5 gives the bye to the lowest score that allows a pairing: 4,
+# with half a point. py4swiss pairs Dubov by those regulations, but Dutch by the former ones, which fill the upper
+# brackets first: the bye, and its point, goes to 1. pairing-core's `dutch-2026` says that no pairing exists; four do.
 #
-# Why it matters to a ranking service: a bye is a point, and no opponent for Buchholz. That an engine is called Dutch, or
-# 2026, does not say what it pairs: keep the rounds as they were paired, and derive none again with another engine.
+# Why it matters to a ranking service: a bye is a point, and no opponent for Buchholz. That an engine is called Dutch,
+# or 2026, does not say what it pairs: keep the rounds as they were paired, and derive none again with another engine.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

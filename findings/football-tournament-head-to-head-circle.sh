@@ -6,8 +6,8 @@
 # beat B, B beat C and C beat A, that is no order at all, and sorting by it returns what its algorithm happens to leave.
 # Goal difference is never asked. Each of the three becomes the champion, for the same results.
 #
-# Why it matters to a ranking service: a criterion that compares pairs is no key to sort by. Compute the value of a group
-# of equals from the whole group, and test the same results in every order of teams. Needs Python 3.12 or newer.
+# Why it matters to a ranking service: a criterion that compares pairs is no key to sort by. Compute the value of a
+# group of equals from the whole group, and test the same results in every order of teams. Needs Python 3.12 or newer.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -33,6 +33,7 @@ champions = set()
 for names in permutations("ABC"):
     table = calculator.calculate(matches, [teams[name] for name in names])
     champions.add(table[0].team.name)
-    print(f"teams passed as {''.join(names)}:", ", ".join(f"{line.team.name} {line.goal_difference:+}" for line in table))
+    order = ", ".join(f"{line.team.name} {line.goal_difference:+}" for line in table)
+    print(f"teams passed as {''.join(names)}: {order}")
 sys.exit(0 if champions == {"A", "B", "C"} else "it has changed")
 PYTHON

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Calendar libraries make a race of 24 hours one of 25, on the night when summer time ends.
 #
-# Guess: icalendar, ics and vobject add a duration on the wall clock; ical and ical.js know that hours are exact and days
-# are nominal (RFC 5545, 3.3.6), and so does node-ical. What happens: none knows both. For a start at 16:00 in Berlin,
-# `DURATION:PT24H` must end at 15:00, and `DURATION:P1D` at 16:00. Five libraries end both at 16:00, node-ical both at
-# 15:00.
+# Guess: icalendar, ics and vobject add a duration on the wall clock; ical and ical.js know that hours are exact and
+# days are nominal (RFC 5545, 3.3.6), and so does node-ical. What happens: none knows both. For a start at 16:00 in
+# Berlin, `DURATION:PT24H` must end at 15:00, and `DURATION:P1D` at 16:00. Five libraries end both at 16:00, node-ical
+# both at 15:00.
 #
 # Why it matters to a ranking service: what takes place until when decides which results count. Calendars get an end
 # (`DTEND`) with its own zone, never a duration; a race by the clock is computed in UTC.

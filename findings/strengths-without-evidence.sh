@@ -4,8 +4,8 @@
 # Guess: for a team that won all its matches, whose strength has no upper bound, a model refuses or says so; two groups
 # that never met are refused, or called incomparable. What happens: arenakit refuses the groups. arena-rank, choix and
 # rankit rank them in one list, without a warning. For the unbeaten team of three matches, arena-rank gives 4397 ± 0.02,
-# where teams that won and lost have 1000 ± 241: at that rating, another match would say nothing, so the interval closes.
-# rankit's Keener rating puts the unbeaten team level with two that it beat.
+# where teams that won and lost have 1000 ± 241: at that rating, another match would say nothing, so the interval
+# closes. rankit's Keener rating puts the unbeaten team level with two that it beat.
 #
 # Why it matters to a ranking service: divisions are such groups, newcomers are unbeaten, and an interval looks like
 # care. Show strengths only inside what is connected by matches, and say who has not yet lost or won.
@@ -39,7 +39,8 @@ def of_arena_rank(games: list[str]) -> dict[str, tuple[float, float]]:
     teams = PairDataset.from_pandas(frame)
     its = BradleyTerry(n_competitors=len(teams.competitors)).compute_ratings_and_cis(teams)
     halves = (numpy.array(its["rating_upper"]) - numpy.array(its["rating_lower"])) / 2
-    return {name: (float(rating), float(half)) for name, rating, half in zip(its["competitors"], its["ratings"], halves)}
+    rated = zip(its["competitors"], its["ratings"], halves, strict=True)
+    return {name: (float(rating), float(half)) for name, rating, half in rated}
 
 
 def order_of_choix(games: list[str]) -> str:

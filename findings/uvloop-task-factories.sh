@@ -2,9 +2,9 @@
 # uvloop 0.23 breaks task factories on Python 3.13 and later, the standard library's own among them.
 #
 # Guess: `asyncio.eager_task_factory`, and a factory that takes what asyncio passes, work under uvloop as they do under
-# asyncio. What happens: since 0.23, which knows `eager_start`, uvloop passes it to the factory always, also where nobody
-# asked for it. A factory that takes `name` and `context` raises a TypeError at the first task, and so does that of the
-# library of Python 3.13.0. With uvloop 0.22.1 both work, and so do both on Python 3.12 with either.
+# asyncio. What happens: since 0.23, which knows `eager_start`, uvloop passes it to the factory always, also where
+# nobody asked for it. A factory that takes `name` and `context` raises a TypeError at the first task, and so does that
+# of the library of Python 3.13.0. With uvloop 0.22.1 both work, and so do both on Python 3.12 with either.
 #
 # Why it matters to a ranking service: factories serve tracing and eager tasks. After the upgrade every request fails,
 # and so does the orderly end. Factories take `**kwargs`, and the loop is upgraded with them in the tests. Needs Python
@@ -44,7 +44,8 @@ for factory in (own, asyncio.eager_task_factory):
         seen.append(run(tried(factory)))
         print(f"{factory.__name__} under {run.__module__.split('.')[0]}: {seen[-1]}")
 refused = [one.startswith("TypeError") for one in seen]
-sys.exit(0 if refused == ([False, True, False, True] if sys.argv[1] == "refused" else [False] * 4) else "it has changed")
+known = [False, True, False, True] if sys.argv[1] == "refused" else [False] * 4
+sys.exit(0 if refused == known else "it has changed")
 PYTHON
 for version in 0.22.1 0.23.0; do
     "$folder/venv/bin/pip" install --quiet --disable-pip-version-check uvloop==$version

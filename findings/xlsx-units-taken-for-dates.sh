@@ -6,9 +6,9 @@
 # `0.0" st01"`. ExcelJS takes a space as wide as a letter (`0.0_d`), or an escaped letter, for a date in January 1900.
 # excelize shows 2½ in the format `??/??`, that of improper fractions, as 1/2: two points are lost.
 #
-# Why it matters to a ranking service: organisers bring such tables, and the wrong cell is text that looks like a result.
-# Read values, not what a library shows, and strip what is quoted, escaped, padding or in brackets before looking for
-# the letters of a date.
+# Why it matters to a ranking service: organisers bring such tables, and the wrong cell is text that looks like a
+# result. Read values, not what a library shows, and strip what is quoted, escaped, padding or in brackets before
+# looking for the letters of a date.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Writers of XLSX store other values than they were given, without a word.
 #
-# Guess: 64-bit whole numbers become the nearest double, 2:01 hours stay a time of day or a duration, and the text "True"
-# stays a text. What happens: the Python build of excelize keeps the lower 32 bits of a whole number, so 3,000,000,000
-# becomes -1,294,967,296, and 2^32 becomes 0; the same number as a float is exact. Aspose.Cells FOSS stores the time 2:01
-# as that time *today*, so that the file differs every day, makes a truth value of the text "True", and with a duration
-# writes a file that openpyxl refuses.
+# Guess: 64-bit whole numbers become the nearest double, 2:01 hours stay a time of day or a duration, and the text
+# "True" stays a text. What happens: the Python build of excelize keeps the lower 32 bits of a whole number, so
+# 3,000,000,000 becomes -1,294,967,296, and 2^32 becomes 0; the same number as a float is exact. Aspose.Cells FOSS
+# stores the time 2:01 as that time *today*, so that the file differs every day, makes a truth value of the text "True",
+# and with a duration writes a file that openpyxl refuses.
 #
 # Why it matters to a ranking service: points in small units, keys and times in milliseconds pass 2^31 early, and marks
 # are times. Read an export back with another library, and compare every cell.
