@@ -237,7 +237,9 @@ class BlockRun(Struct, frozen=True):
 def runs(blocks: Items[StoredBlock], bytes_max: int) -> Iterator[BlockRun]:
     """These blocks, in order, in runs of some `bytes_max`. They are decoded in one step."""
     lines = [block.lines for block in blocks]
-    entries = regular_entries(b"\n".join(lines))
+    joined = b"\n".join(lines)
+    entries = regular_entries(joined)
+    all_plain = entries is not None and are_plain(joined, len(entries))
     together: list[StoredBlock] = []
     plain: list[Event] = []
     size = at = 0
@@ -245,7 +247,7 @@ def runs(blocks: Items[StoredBlock], bytes_max: int) -> Iterator[BlockRun]:
         count = its.count(b"\n") + 1
         found = None if entries is None else entries[at : at + count]
         at += count
-        if found is not None and block.is_whole(count) and are_plain(its, count):
+        if found is not None and (all_plain or are_plain(its, count)) and block.is_whole(count):
             if together and (together[-1].last_sequence + 1 != block.first_sequence or size >= bytes_max):
                 yield BlockRun(together, plain)
                 together, plain, size = [], [], 0
