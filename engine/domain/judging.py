@@ -102,11 +102,16 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
     if known.now is not None and isinstance(command, commands.AddPoints | commands.AddPointsToRankings):
         added = decide(state, command)
         return *added, *expired_at_once(state, command.competition_id, added, known)
-    match command:
+    match command:  # the frequent ones first: to see that a command is of another class takes 0.2 µs
         case commands.AddPoints():
             return (_add_points(state, command),)
         case commands.AddPointsToRankings():
             return _add_points_to_rankings(state, command)
+        case commands.RecordResult():
+            return decide(state, recording(state, command), known)
+        case commands.AddCompetition():
+            _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
+            added = (add_competition(state, command),)
         case commands.VoidCompetition():
             return void_competition(state, command, known)
         case commands.UnvoidCompetition():
@@ -117,13 +122,8 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
             return reverse_points(state, command, known)
         case commands.RegisterCompetitors():
             return _register_competitors(state, command)
-        case commands.AddCompetition():
-            _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
-            added = (add_competition(state, command),)
         case commands.AddCompetitions():
             added = _add_competitions(state, command)
-        case commands.RecordResult():
-            return decide(state, recording(state, command), known)
         case commands.RecordResults():
             return _record_results(state, command)  # their points: see `Rescoring`
         case commands.ExpirePoints():

@@ -29,6 +29,8 @@ WARMING: Final = 40
 """Requests before those that are counted: until then caches fill, and the driver prepares its statements."""
 RESULT_MORE_MAX: Final = 8
 """Functions that an add of a result may enter beyond those of an add to a sum."""
+SCORED_MOST: Final = 2.3
+"""How many times the instructions of EIGHT a SCORED may execute."""
 SAME: Final = 4
 """Requests that must be counted alike, with no other below them: the others met a second that begins, a token that is
 renewed, or what a service does by the clock."""
@@ -38,8 +40,10 @@ ADD: Final = "an add"
 RANKINGS: Final = "a read of rankings.json"
 STANDINGS: Final = "a read of standings.json"
 BEST: Final = "an add of a result"
+EIGHT: Final = "an add with eight deltas"
+SCORED: Final = "a result that gives eight lines"
 BOUNDS: Final = {
-    (3, 11): {ADD: (152, 4821), RANKINGS: (59, 1688), STANDINGS: (111, 2618)},
+    (3, 11): {ADD: (151, 4816), RANKINGS: (59, 1688), STANDINGS: (111, 2617)},
     (3, 12): {ADD: (149, 4578), RANKINGS: (60, 1582), STANDINGS: (108, 2457)},
     (3, 13): {ADD: (149, 4582), RANKINGS: (60, 1620), STANDINGS: (108, 2480)},
     (3, 14): {ADD: (149, 4802), RANKINGS: (60, 1724), STANDINGS: (108, 2689)},
@@ -68,8 +72,15 @@ def requests(service: CountedService) -> dict[str, bytes]:
     ranking = made("rankings.json", **fields)["ranking"]
     path = f"rankings/{ranking['id']}"
     best = made("rankings.json", **fields, main_unity_counts="best")["ranking"]
+    award = {"unity": ranking["unities"][0]["id"], "from": "place", "table": [25, 18, 15, 12, 10, 8, 6, 4]}
+    scorings = urlencode({"scorings": json.dumps([{"awards": [award]}])}).encode()
+    service.answer(service.request("PUT", f"{path}/scoring.json", scorings))
+    places = json.dumps({competitor_id: f"{place}" for place, competitor_id in enumerate(ids[:8], start=1)})
+    result = {"group_id": 1, "participants": listed(ids[:8]), "result": places}
     return {
         ADD: _add(service, ranking, ids[7]),
+        EIGHT: _add(service, ranking, *ids[:8]),
+        SCORED: service.request("PUT", "results.json", urlencode(result).encode()),
         BEST: _add(service, best, ids[7]),
         RANKINGS: service.request("GET", "rankings.json"),
         STANDINGS: service.request("GET", f"{path}/standings.json"),
@@ -98,6 +109,15 @@ def test_an_add_of_a_result_does_little_more(service: CountedService, requests: 
     assert of_result.totals[0] <= of_sum.totals[0] + RESULT_MORE_MAX
 
 
+@pytest.mark.one_postgresql("on a distributed database an append has more steps, and nobody counts them yet")
+def test_a_result_does_little_more_than_twice_what_an_add_with_its_lines_does(
+    service: CountedService, requests: dict[str, bytes]
+) -> None:
+    add, result = least_of(service, requests[EIGHT]), least_of(service, requests[SCORED])
+    print(f"\n{SCORED}\n{result.table()}")  # noqa: T201
+    assert result.totals[1] <= SCORED_MOST * add.totals[1]
+
+
 @pytest.mark.one_postgresql("the same processes refuse there")
 def test_a_refusal_does_at_most_a_quarter_of_what_an_add_does(
     service: CountedService, requests: dict[str, bytes], dsn: str, monkeypatch: pytest.MonkeyPatch
@@ -109,9 +129,10 @@ def test_a_refusal_does_at_most_a_quarter_of_what_an_add_does(
     assert all(4 * refused <= added for refused, added in zip(refusal.totals, add.totals, strict=True))
 
 
-def _add(service: CountedService, ranking: dict[str, Any], competitor_id: int) -> bytes:
-    """A request that adds to one competitor of the ranking."""
-    form = urlencode({"participants_delta": deltas((competitor_id, ranking["unities"][0]["id"], 5))}).encode()
+def _add(service: CountedService, ranking: dict[str, Any], *competitors: int) -> bytes:
+    """A request that adds to these competitors of the ranking."""
+    unity_id = ranking["unities"][0]["id"]
+    form = urlencode({"participants_delta": deltas(*[(one, unity_id, 5) for one in competitors])}).encode()
     return service.request("PUT", f"rankings/{ranking['id']}/add.json", form)
 
 
