@@ -102,7 +102,7 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
     if known.now is not None and isinstance(command, commands.AddPoints | commands.AddPointsToRankings):
         added = decide(state, command)
         return *added, *expired_at_once(state, command.competition_id, added, known)
-    match command:  # the frequent ones first: to see that a command is of another class takes 0.2 µs
+    match command:  # the frequent ones first, because each class before is asked whether the command is of it
         case commands.AddPoints():
             return (_add_points(state, command),)
         case commands.AddPointsToRankings():
