@@ -70,6 +70,8 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
 def all_possible(state: State, given: Iterable[events.PointsAdded]) -> bool:
     """Whether judging would surely have made all these points, which have only a ranking and deltas: as `impossible`
     says, for each. They do not change what such points are judged by."""
+    if state.publication.stage is not None:
+        return False
     by_ranking: dict[RankingId, list[Delta]] = {}
     for points in given:
         if not 1 <= len(points.deltas) <= DELTAS_MAX:
@@ -126,6 +128,8 @@ def _may_have_made_one(command: Command, event: Event) -> bool:
 
 def _decided(state: State, sequence: Sequence, event: Event) -> Event:
     """The event that judging returns for the command behind `event`. Raises a Refusal, and IdTaken."""
+    if state.publication.stage is not None and isinstance(event, _JUDGED_APART):
+        raise Conflict(f"This tournament is {state.publication.stage}.")
     match event:
         case events.PointsScored():
             _refuse_scored(state, sequence, event)
@@ -155,6 +159,13 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             _refuse_excess(state.competitions, COMPETITIONS_MAX, "competitions")
             return add_competition(state, _asked(commands.AddCompetition, event))
     return decide(state, _command(sequence, event))[0]
+
+
+_JUDGED_APART: Final = (
+    *(events.PointsAdded, events.PointsReversed),
+    *(events.CompetitorRegistered, events.CompetitionAdded),
+)
+"""Events that are not judged by `decide`, which asks for the stage of the tournament."""
 
 
 def _decided_points(state: State, event: events.PointsAdded) -> Event:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.events import Delta, Event, Naming, Recorded
-from engine.domain.rejudging import impossible, may_have_made
+from engine.domain.rejudging import all_possible, impossible, may_have_made
 from engine.domain.terms import (
     COMPETITORS_MAX,
     EXCESS_MAX,
@@ -183,6 +183,20 @@ def test_points_in_a_closed_ranking_could_not_be_made(board: Board) -> None:
         reverses=Sequence(3),
     )
     assert impossible(board, Sequence(8), reversal)
+
+
+def test_in_an_archived_tournament_nothing_could_be_made_but_its_restoring_or_deletion(board: Board) -> None:
+    reversal = events.PointsReversed(
+        ranking_id=RANKING, deltas=(Delta(ANN, POINTS, 1),), competition_id=CompetitionId(DUEL), reverses=Sequence(3)
+    )
+    made = [give(), reversal, register(), compete(ANN, BOB), events.RankingClosed(ranking_id=RANKING)]
+    assert [impossible(board, Sequence(7), event) for event in made] == [None] * len(made)
+    assert all_possible(board, [give()])
+    fold_events(board, events.TournamentArchived())
+    assert None not in [impossible(board, Sequence(8), event) for event in made]
+    assert not all_possible(board, [give()])
+    for event in events.TournamentRestored(), events.TournamentDeleted():
+        assert impossible(board, Sequence(8), event) is None
 
 
 @pytest.mark.parametrize("slug", ["../etc", "", "A", "a--b", "-a", "a-", "a b", "ä", "x" * (SLUG_CHARACTERS_MAX + 1)])
