@@ -175,6 +175,9 @@ def writes(slug: str, scale: Scale, facts: Items[Event]) -> Iterator[Asked]:
         ("PUT", "publication.json", {"freeze": "now"}),
         ("PUT", "tournament.json", {"name": "Other"}),
         ("PUT", "competitors/3/erase.json", {}),
+        ("PUT", "archive.json", {}),
+        ("PUT", "restore.json", {}),
+        ("PUT", "delete.json", {"slug": slug}),
     ]
     for number, (method, path, form) in enumerate(forms):
         said = ",".join(form)

@@ -13,7 +13,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from engine.domain.awards import Scoring
 from engine.domain.options import MainUnityOptions, UnityOptions, options_of, options_of_main_unity
-from engine.domain.table_zones import ZONES_PATTERN
 from engine.domain.terms import (
     BEST_MAX,
     CRITERIA_MAX,
@@ -382,7 +381,7 @@ class RankingInformationChanged(_ChangeOfRanking, frozen=True, kw_only=True):
     touches = ("ranking",)
     name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
-    zones: Annotated[str, Meta(pattern=ZONES_PATTERN)] | None | UnsetType = UNSET
+    zones: str | None | UnsetType = UNSET
 
 
 class ParticipantsChanged(_ChangeOfRanking, frozen=True, kw_only=True):

@@ -20,8 +20,6 @@ ZONE_CHARACTERS_MAX: Final = 80
 _KINDS: Final[dict[str, ZoneKind]] = {kind: kind for kind in get_args(ZoneKind)}
 _PLACE: Final = "-?[1-9][0-9]{0,6}"
 _LINE: Final = rf"({_PLACE})(?:\.\.({_PLACE}))? ({'|'.join(_KINDS)}): (\S(?:[^\n;]{{0,{ZONE_CHARACTERS_MAX - 2}}}\S)?)"
-ZONES_PATTERN: Final = rf"^{_LINE}(?:\n{_LINE}){{0,{ZONES_MAX - 1}}}\Z"
-"""Declared zones."""
 _ZONE: Final = re.compile(_LINE)
 _WRITTEN: Final = re.compile(
     rf"\s*({_PLACE})\s*(?:(?:\.\.|[-\u2013])\s*({_PLACE}))?\s+({'|'.join(_KINDS)})\s*:?\s+(\S.*?)\s*",
@@ -44,7 +42,7 @@ class TableZone(Struct, frozen=True):
 
 
 def zones_of(declared: str | None) -> list[TableZone]:
-    """The zones of a text that matches ZONES_PATTERN."""
+    """The zones of what `declared_zones` made."""
     found = [] if declared is None else [match.groups() for match in _ZONE.finditer(declared)]
     return [TableZone(int(first), int(last or first), _KINDS[kind], text) for first, last, kind, text in found]
 

@@ -210,6 +210,7 @@ async def test_whatever_is_done_only_statements_that_are_written_down_are_sent(l
 async def command(tallybook: Tallybook, slug: str, season: Season, notes: Path) -> None:
     ranking, competition, competitor = (str(n) for n in (season.ranking_id, season.competition_id, season.ids[0]))
     for arguments in (
+        ("tournament", "restore", slug),
         ("tournament", "create", "Other"),
         ("tournament", "list"),
         ("competitor", "add", slug, "Zoe"),

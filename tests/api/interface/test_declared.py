@@ -46,6 +46,7 @@ BEYOND: Final = re.compile(
             "already has a unity ",
             "has this key already",
             "the tournament that is deleted",
+            "must be lines like 1..4 promotion",
             "must have one of unity, ratio and per",
             "is the key of more than one",
             "must be another competitor",

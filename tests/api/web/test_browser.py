@@ -317,7 +317,7 @@ async def test_a_board_follows_the_referee_by_the_stream_and_asks_nothing_while_
     for points in range(5, 9):
         await page.clock.run_for(2_000)
         await championship.give("Wales", 1)
-        await expect(first).to_have_text(str(points), timeout=SECONDS)
+        await expect(first).to_have_text(f"{points} +1", timeout=SECONDS)
     await page.clock.run_for(120_000)
     # That the stream was opened may be told late.
     assert [path for path in asked if path != "/events"] == ["/table.json"] * 4

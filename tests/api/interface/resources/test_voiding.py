@@ -198,7 +198,7 @@ async def test_voiding_is_409_while_a_ranking_it_touches_is_closed_and_names_eac
     for ask in (season.client.get, season.client.put):
         answer = await ask(f"competitions/{match}/void.json")
         assert answer.status == 409
-        assert [str(cup["id"]) in answer.json["message"] for cup in cups] == [True, True, False]
+        assert [f"'{cup['name']}'" in answer.json["message"] for cup in cups] == [True, True, False]
     for cup in cups[:2]:
         await season.client.put(f"rankings/{cup['id']}/reopen.json")
     assert (await season.client.put(f"competitions/{match}/void.json")).status == 200

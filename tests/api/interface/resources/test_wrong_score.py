@@ -61,7 +61,7 @@ class Drill:
         answer = await self.league.client.put(path, form)
         if change_of is None:
             assert answer.status == 409, answer.body
-            assert str(self.league.ranking_id) in answer.json["message"]
+            assert "'League'" in answer.json["message"]
             assert await self.board.sequence() == before
         else:
             assert answer.status == 200, answer.body
