@@ -264,7 +264,7 @@ async def test_a_line_is_the_same_whether_its_accents_are_composed_or_not(import
 
 
 QUESTION = (
-    "Does 01/08/2026 18:30 have the day or the month first? Say so for the whole file: --dates day-first or --dates "
+    "Does 01/08/2015 18:30 have the day or the month first? Say so for the whole file: --dates day-first or --dates "
     "month-first."
 )
 
@@ -272,11 +272,11 @@ QUESTION = (
 @pytest.mark.parametrize(
     ("dates", "read"),
     [
-        ("01/08/2026 18:30", {"day-first": "2026-08-01T18:30", "month-first": "2026-01-08T18:30"}),
-        ("13/02/2026", {None: "2026-02-13T00:00", "day-first": "2026-02-13T00:00"}),
-        ("2/13/2026", {None: "2026-02-13T00:00", "month-first": "2026-02-13T00:00"}),
-        ("5/5/2026", {None: "2026-05-05T00:00", "day-first": "2026-05-05T00:00", "month-first": "2026-05-05T00:00"}),
-        ("1.8.2026 18:30", {None: "2026-08-01T18:30", "month-first": "2026-08-01T18:30"}),
+        ("01/08/2015 18:30", {"day-first": "2015-08-01T18:30", "month-first": "2015-01-08T18:30"}),
+        ("13/02/2015", {None: "2015-02-13T00:00", "day-first": "2015-02-13T00:00"}),
+        ("2/13/2015", {None: "2015-02-13T00:00", "month-first": "2015-02-13T00:00"}),
+        ("5/5/2015", {None: "2015-05-05T00:00", "day-first": "2015-05-05T00:00", "month-first": "2015-05-05T00:00"}),
+        ("1.8.2015 18:30", {None: "2015-08-01T18:30", "month-first": "2015-08-01T18:30"}),
     ],
 )
 async def test_dates_are_read_in_the_order_that_they_show_or_that_is_said(
@@ -292,15 +292,15 @@ async def test_dates_are_read_in_the_order_that_they_show_or_that_is_said(
 
 
 async def test_one_date_that_shows_the_order_is_enough_for_the_file(imported: Import) -> None:
-    rows = ["date,participants,score", "01/08/2026,Ajax|Brest,2:1", "13/08/2026,Brest|Ajax,2:1"]
+    rows = ["date,participants,score", "01/08/2015,Ajax|Brest,2:1", "13/08/2015,Brest|Ajax,2:1"]
     await imported("\n".join(rows))
-    assert [one["started_at"][:10] for one in await imported.listed()] == ["2026-08-01", "2026-08-13"]
-    assert await imported.faults("\n".join([*rows, "08/14/2026,Ajax|Brest,2:1", "31/02/2026,Ajax|Brest,2:1"])) == [
-        f"line 4, date: '2026-14-08' must be {FORM_OF_DATES}",
-        f"line 5, date: '2026-02-31' must be {FORM_OF_DATES}",
+    assert [one["started_at"][:10] for one in await imported.listed()] == ["2015-08-01", "2015-08-13"]
+    assert await imported.faults("\n".join([*rows, "08/14/2015,Ajax|Brest,2:1", "31/02/2015,Ajax|Brest,2:1"])) == [
+        f"line 4, date: '2015-14-08' must be {FORM_OF_DATES}",
+        f"line 5, date: '2015-02-31' must be {FORM_OF_DATES}",
     ]
     assert await imported.faults("\n".join(rows), dates="month-first") == [
-        f"line 3, date: '2026-13-08' must be {FORM_OF_DATES}"
+        f"line 3, date: '2015-13-08' must be {FORM_OF_DATES}"
     ]
 
 
@@ -367,8 +367,8 @@ async def test_a_score_that_some_unities_cannot_hold_is_one_fault(imported: Impo
 
 
 SPOILT = [
-    *("02-Jan", "Jan-02", "2-Feb", "1-Mrz", "02. Jan", "02. Jan.", "3/Dez", "2026-01-02", "2026-01-02 00:00:00"),
-    *("02/01/2026", "02.01.2026", "21:19:00", "1:00:00", "09:19:00 PM"),
+    *("02-Jan", "Jan-02", "2-Feb", "1-Mrz", "02. Jan", "02. Jan.", "3/Dez", "2015-01-02", "2015-01-02 00:00:00"),
+    *("02/01/2015", "02.01.2015", "21:19:00", "1:00:00", "09:19:00 PM"),
 ]
 
 
