@@ -6,10 +6,8 @@ from typing import Final
 
 from api.access import auth, granting, sessions
 from api.cli import explanation_text
-from api.cli import setting_aside as setting_aside_cli
 from api.desk import conditions, desk, docket, opening
-from api.desk import quotas as desk_quotas
-from api.http import body, compression, connections, forms, outgoing, reply, throttle, turned_away
+from api.http import body, compression, connections, forms, outgoing, throttle, turned_away
 from api.http import limits as http_limits
 from api.imports import competitions as imported_competitions
 from api.imports import competitors as imported_competitors
@@ -26,7 +24,7 @@ from api.interface.resources import (
 )
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app, health, settings, supervisor
-from api.stream import followers, listeners, pace, tickets
+from api.stream import followers, pace, tickets
 from api.web import board, board_page, explanation_part, picture, pictured
 from api.web.console import (
     access_pages,
@@ -76,14 +74,17 @@ from projections.live import pool
 from projections.past import folds, mentions, past, searches, series
 from projections.past import leaders as past_leaders
 from projections.past import moments as past_moments
-from projections.tables import defects, rebuild, sizes, sweep
-from projections.verification import all_tournaments, archives, erasures, findings, setting_aside
+from projections.tables import sizes
+from projections.verification import all_tournaments, archives, findings
 from tallybook_client import sending as client_sending
 from tallybook_client import stream as client_stream
 from tallybook_client import webhooks as client_webhooks
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "LIMITS.md"
 _HEAD: Final = "| what | limit | then |\n|---|---|---|\n"
+_SHORT_HEAD: Final = "| what | limit |\n|---|---|\n"
+_SHORT: Final = {"Windows, filters and previews", "Boards", "The console", "The command line"}
+"""The tables that say in parentheses what follows."""
 
 Row = tuple[str, str, str]
 """What is limited, to what, and what happens beyond that."""
@@ -94,7 +95,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
     assert terms.PARTICIPANTS_MAX == terms.DELTAS_MAX  # they share a row
     return {
         "Time": (
-            ("a request's head, from its first byte", _seconds(connections.HEAD_SECONDS_MAX), "408, closed"),
+            ("a request's head", _seconds(connections.HEAD_SECONDS_MAX), "408, closed"),
             ("a request's body", _seconds(body.BODY_SECONDS_MAX), "408, closed"),
             (
                 "reading an answer",
@@ -104,19 +105,14 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             ("a connection without a request", _seconds(connections.KEEPALIVE_SECONDS), "closed"),
             (
-                "closing a connection",
-                f"{_seconds(connections.LINGER_SECONDS_MAX)}, {_bytes(connections.LINGER_BYTES_MAX)} still arriving",
-                "the rest is dropped",
-            ),
-            (
                 "a write",
                 _seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS),
-                "see [RELIABILITY](RELIABILITY.md#the-contract)",
+                "[500 or 503](RELIABILITY.md#the-contract)",
             ),
             (
                 "a read",
                 _seconds(pool.READ_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS + outgoing.ROOM_SECONDS_MAX),
-                "see [RELIABILITY](RELIABILITY.md#the-contract)",
+                "[500 or 503](RELIABILITY.md#the-contract)",
             ),
             ("waiting for expiring points", _seconds(desk.EXPIRY_SECONDS_MAX), "503"),
             ("life of a token", f"{auth.EXPIRES_IN_DAYS_MAX:,} days", "refused"),
@@ -127,7 +123,6 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("headers in pieces", _bytes(connections.HEAD_BYTES_MAX), "431, closed"),
             ("the address", f"{connections.TARGET_BYTES_MAX:,} bytes", "414, closed"),
             ("a body", _bytes(forms.BODY_BYTES_MAX), "413, closed"),
-            ("a body left unread by a refusal", _bytes(reply.LEFT_UNREAD_BYTES_MAX), "closed"),
             ("fields of a form or JSON", f"{forms.FORM_FIELDS_MAX:,}", "400, closed"),
             ("ETags of `If-Match`", f"{conditions.IF_MATCH_TAGS_MAX}", "400"),
             ("a name", f"{terms.NAME_CHARACTERS_MAX} characters, one of which can be seen", "422"),
@@ -155,34 +150,33 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{presentation.LOGO_BYTES_MAX:,} bytes, {presentation.LOGO_PIXELS_MAX:,} pixels each way",
                 "422",
             ),
-            ("announced bytes of bodies under way, per process", _bytes(body.AWAITED_BYTES_MAX), "503"),
+            ("bodies under way, per process", _bytes(body.AWAITED_BYTES_MAX), "503"),
             ("events of a ranking undone at the same time", f"{terms.UNDONE_MAX:,}", "422"),
             ("lines that a void, strike or opposite reverses", f"{terms.REVERSED_LINES_MAX:,}", "422"),
-            ("lines that results in a request give and take back", f"{terms.SCORED_LINES_MAX:,}", "422"),
-            ("lines that change if a ranking is scored again", f"{terms.RESCORED_LINES_MAX:,}", "422"),
+            ("lines that the results of a request change", f"{terms.SCORED_LINES_MAX:,}", "422"),
+            ("lines that a new scoring changes", f"{terms.RESCORED_LINES_MAX:,}", "422"),
             ("results without points in an answer", f"{answered_scoring.UNSCORED_MAX:,}", "the first"),
             ("participants or deltas in a request", f"{terms.DELTAS_MAX:,}", "422"),
-            ("competitors or competitions created in a request", f"{terms.ITEMS_MAX:,}", "422"),
+            ("competitors or competitions of a request", f"{terms.ITEMS_MAX:,}", "422"),
             (
-                f"whole answers above {_bytes(compression.AT_ONCE_BYTES_MAX)} compressed at once, per process",
+                f"answers above {_bytes(compression.AT_ONCE_BYTES_MAX)} compressed at once, per process",
                 f"{compression.COMPRESSING_MAX}",
                 "others uncompressed",
             ),
         ),
         "Waiting": (
             (
-                "expected wait of a change or read in its tournament",
+                "expected wait of a change or read",
                 _seconds(waiting_pace.EXPECTED_SECONDS_MAX),
                 "503",
             ),
             (
-                "wait, expected or actual, of a question about the past",
+                "wait of a question about the past, expected or actual",
                 _seconds(past.PAST_WAIT_SECONDS_MAX),
                 "503",
             ),
             (
-                f"actual wait, with over {docket.BLOCK_REQUESTS_MAX} changes of its tournament, or other reads, behind "
-                "it",
+                f"actual wait, with over {docket.BLOCK_REQUESTS_MAX} others behind it",
                 _seconds(waiting_pace.WAITED_SECONDS_MAX),
                 "503, unjudged",
             ),
@@ -198,7 +192,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "connections of a process",
                 f"{http_limits.CLIENT_CONNECTIONS_MAX:,}, and its open files less 128",
-                "one that asked nothing gives way, else the new one",
+                "one that asked nothing is closed, else the new one",
             ),
             (
                 "connections not yet accepted",
@@ -208,7 +202,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "failed authentications of an address",
                 f"{settings.FAILURES_AT_ONCE_MAX} at once, then {throttle.FAILURES_PER_SECOND_MAX:g} a second",
-                "429; clients already let in do not notice",
+                "429, not for those already let in",
             ),
             (
                 "requests of a token, or an address without one",
@@ -228,59 +222,29 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{database.POOL_CONNECTIONS_MAX}",
                 f"others wait for {_seconds(database.ACQUIRE_SECONDS_MAX)}, then 503",
             ),
-            (
-                "a process's connections that read logs",
-                f"{pool.READERS_MAX}",
-                f"others wait for {_seconds(database.ACQUIRE_SECONDS_MAX)}, then 503",
-            ),
-            ("judgings of a change that others overtake", f"{docket.JUDGED_MAX}", "503"),
             ("one statement", _seconds(database.STATEMENT_SECONDS_MAX), "503"),
             ("connecting to PostgreSQL", _seconds(migrator.CONNECT_SECONDS_MAX), "503"),
             ("`migrate` waiting for another", _seconds(migrator.LOCK_SECONDS_MAX), "refused"),
             (
-                "memory of a process, API or worker, for tournaments",
-                f"{_bytes(sizes.MEMORY_BYTES)}, estimated; `--memory` from {settings.MEMORY_MIB_MIN} to "
+                "memory of a process for tournaments",
+                f"{_bytes(sizes.MEMORY_BYTES)}; `--memory` from {settings.MEMORY_MIB_MIN} to "
                 f"{settings.MEMORY_MIB_MAX:,} MiB",
-                "the least recently used goes; the last one stays",
+                "the least recently used goes",
             ),
-            (
-                "pause before a request tries a stopped tournament again",
-                _seconds(pool.STOPPED_SECONDS),
-                "503 meanwhile",
-            ),
-            (
-                "pause before a worker tries a stopped tournament again",
-                _seconds(sweep.STOPPED_RETRY_SECONDS),
-                "its tables wait meanwhile",
-            ),
-            ("tournaments, and defects, that health names", f"{health.TROUBLED_MAX} each", "others not named"),
-            ("time that health shows a defect", _seconds(defects.SHOWN_SECONDS), "only in the logs"),
+            ("tournaments and defects that `/readyz` names", f"{health.TROUBLED_MAX} each", ""),
             ("a quota", f"{quotas.BOUND_MAX:,}", "refused"),
             (
-                "age of the bytes that a quota is compared with",
-                _seconds(desk_quotas.QUOTAS_SECONDS),
-                "writes meanwhile may exceed a quota",
-            ),
-            (
-                "a tournament's differences named by `verify`",
+                "differences of a tournament that `verify` names",
                 f"{findings.TOURNAMENT_DIFFERENCES_MAX:,}",
-                "others counted",
-            ),
-            (
-                "a tournament's differences named by `rebuild`",
-                f"{rebuild.REBUILD_DIFFERENCES_MAX:,}",
-                "others left out",
+                "",
             ),
             ("tournaments that `verify` checks at once", f"{all_tournaments.PARALLEL_MAX}", "refused"),
-            ("attempts to erase, while others append", f"{erasures.ERASE_ATTEMPTS_MAX}", "refused"),
-            ("attempts to set aside, while others append", f"{setting_aside.SET_ASIDE_ATTEMPTS_MAX}", "refused"),
-            ("texts listed that name somebody to erase", f"{mentions.MENTIONS_MAX}", "others counted"),
             (
-                "names of a competitor to erase that are searched",
+                "names searched in texts before an erasure",
                 f"the last {mentions.NAMES_MAX}",
-                "others not searched",
+                "",
             ),
-            ("an archive's last time, ahead of the clock", f"{archives.AHEAD_SECONDS_MAX // 3_600} h", "refused"),
+            ("an archive's last time ahead of the clock", f"{archives.AHEAD_SECONDS_MAX // 3_600} h", "refused"),
         ),
         "Tournaments": (
             ("competitors of a tournament", f"{terms.COMPETITORS_MAX:,}", "422"),
@@ -301,48 +265,48 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("pairs of a `drop`", f"{terms.DROPS_MAX}", "422"),
             ("cuts, medians and limits of a tie-break", f"{terms.CUTS_MAX}", "422"),
             (
-                "competitions whose dates decide on the edition of tie-breaks",
+                "competitions searched for the edition of tie-breaks",
                 f"{tiebreaking.DATES_LOOKED_AT_MAX:,}",
-                "later ones do not",
+                "",
             ),
             ("competitions that tie-breaks read", f"{games.GAMES_READ_MAX:,}", "503"),
             (
-                "sums of competitions for a classification (twice for a preview)",
+                "sums of competitions for a classification, twice for a preview",
                 f"{classified_lines.CLASSIFIED_SUMS_MAX:,}",
                 "503",
             ),
-            ("tournaments on the service's first page", f"{view.LISTED_MAX}", "others not listed"),
+            ("tournaments on the page at `/`", f"{view.LISTED_MAX}", ""),
             ("lines of a public answer", f"{windows.WINDOW_LINES_MAX:,}, and pages of history and explanations", "400"),
             (
                 "memory of a process for frozen public views",
-                f"{_bytes(view.FROZEN_BYTES_MAX)}, estimated; the last one stays",
-                "the least recently used is made again",
+                _bytes(view.FROZEN_BYTES_MAX),
+                "the least recently used goes",
             ),
         ),
         "Long answers": (
             ("questions about the past at once, per process", f"{past.PAST_REQUESTS_MAX}", "others wait"),
             (
-                "lines of points on which the clocks differ (`on`, `since_on`)",
+                "lines of points dated otherwise than recorded (`on`, `since_on`)",
                 f"{past_moments.DATED_LINES_MAX:,}",
                 "503",
             ),
             ("events, or lines of a unity, read for leaders", f"{folds.LEADERS_EVENTS_MAX:,}", "503"),
-            ("events while expiring points took place (`expiring.json`)", f"{past_moments.DATED_LINES_MAX:,}", "503"),
+            ("events read for `expiring.json`", f"{past_moments.DATED_LINES_MAX:,}", "503"),
             ("competitors that lead together", f"{past_leaders.SHARED_MAX}", "nobody leads"),
-            ("competitors, and clock differences, listed with leaders", f"{leaders.TOLD_MAX}", "only their number"),
+            ("competitors or differences listed with leaders", f"{leaders.TOLD_MAX}", "only their number"),
             ("competitors with a sub-table's tag", f"{answered_tables.SUB_TABLE_COMPETITORS_MAX:,}", "422"),
             ("recent results of a competitor", f"{form.LAST_MAX}", "400"),
             ("sums of competitions for recent results", f"{form.FORM_SUMS_MAX:,}", "422"),
             ("overtakings on a page of an explanation", f"{explainer.OVERTAKINGS_MAX:,}", "further pages"),
             (
-                "overtakings in a step of competitors whose totals stay",
+                "overtakings listed of a step",
                 f"{explainer.OVERTAKINGS_MAX:,}",
-                "the nearest, and the number of others",
+                "",
             ),
             (
                 "unread bytes that a process holds",
                 _bytes(outgoing.UNSENT_BYTES_MAX),
-                "the connection unread longest is closed",
+                "the one unread longest is closed",
             ),
             (
                 "waiting for room among the unread bytes",
@@ -375,16 +339,14 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "public streams of a process",
                 f"{followers.VISITORS_SHARE:.0%} of its streams",
-                "503; boards look every few seconds",
+                "503; boards ask again",
             ),
             ("public streams of an address in a process", f"{followers.LISTENERS_OF_VISITOR_MAX}", "503"),
             ("unused tickets of a tournament in a process", f"{tickets.TICKETS_MAX:,}", "503"),
             ("life of a ticket", _seconds(tickets.TICKET_SECONDS), "401"),
             ("life of a [session](CONSOLE.md#sessions)", f"{sessions.SESSION_HOURS} hours", "sign in again"),
             ("sessions of a token", f"{sessions.SESSIONS_MAX}", "the oldest ends"),
-            ("time without an event", _seconds(followers.SILENT_SECONDS), "a sign of life"),
-            ("events that a filter skips without a sign", f"{listeners.PASSED_EVENTS_MAX:,}", "the position is sent"),
-            ("time without look-ups of stream tokens", _seconds(followers.UNCONFIRMED_SECONDS_MAX), "the streams end"),
+            ("a stream's time without look-ups of its token", _seconds(followers.UNCONFIRMED_SECONDS_MAX), "it ends"),
             ("`speed`", f"{pace.SPEED_MAX:,}", "400"),
             ("pause between events with `speed`", _seconds(pace.PAUSE_SECONDS_MAX), "the next one comes"),
         ),
@@ -418,12 +380,12 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "teams and problems on a page of problems",
                 f"the first {contest.CONTEST_TEAMS_MAX} and {contest.PROBLEMS_MAX}",
-                "others counted",
+                "",
             ),
-            ("competitors of a cross table", f"the first {cross_table.CROSS_COMPETITORS_MAX}", "others counted"),
-            ("matches of a calendar", f"the last {rounds.CALENDAR_MATCHES_MAX:,}", "left out"),
+            ("competitors of a cross table", f"the first {cross_table.CROSS_COMPETITORS_MAX}", ""),
+            ("matches of a calendar", f"the last {rounds.CALENDAR_MATCHES_MAX:,}", ""),
             ("participants of a match in a calendar", f"{rounds.CALENDAR_NAMES_MAX}", "not named"),
-            ("lines of a picture", f"the first {pictured.PICTURE_LINES}", "others counted"),
+            ("lines of a picture", f"the first {pictured.PICTURE_LINES}", ""),
             (
                 "pictures that a process draws (of a past moment once)",
                 f"{picture.PICTURES_AT_ONCE_MAX} at once, then {picture.PICTURES_PER_SECOND_MAX:g} a second",
@@ -439,38 +401,38 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("competitors of a searched ranking", f"{searching.SEARCHED_COMPETITORS_MAX:,}", "no search"),
             ("lines that a search finds", f"{searching.FOUND_MAX:,}", "422"),
             ("steps on a page of an explanation", f"{about_competitor.STEPS_SHOWN}", "further pages"),
-            ("overtakings shown of a step", f"{explanation_part.OVERTAKINGS_SHOWN_MAX}", "others counted"),
+            ("overtakings shown of a step", f"{explanation_part.OVERTAKINGS_SHOWN_MAX}", ""),
             (
                 "participants on the page of a competition",
                 f"{about_competition.TAKING_PART_SHOWN_MAX}",
-                "others counted; with more, what points were given for is not said",
+                "others counted; not said what points were for",
             ),
-            ("matches of a competitor on their page", f"{about_competitor.MET_MAX}", "older ones not shown"),
-            ("results shown", f"{around.RESULTS_SHOWN}", "others not shown"),
-            ("fixtures shown", f"{around.FIXTURES_SHOWN}", "others not shown"),
+            ("matches of a competitor on their page", f"{about_competitor.MET_MAX}", ""),
+            ("results shown", f"{around.RESULTS_SHOWN}", ""),
+            ("fixtures shown", f"{around.FIXTURES_SHOWN}", ""),
             (
-                "competitions searched for results and fixtures, and for the latest result by date in long logs",
+                "competitions searched for results and fixtures",
                 f"the newest {around.COMPETITIONS_LOOKED_AT_MAX:,}",
-                "others not shown",
+                "",
             ),
             (
                 "participants shown, if more than two",
                 f"the first {around.SIDES_SHOWN} by points",
-                "others not shown",
+                "",
             ),
             ("events searched for the last competition", f"{searches.LOOKED_BACK_EVENTS_MAX:,}", "no movement"),
             (
                 "events, for movement by date",
                 f"{board_table.MOVED_BY_DATE_EVENTS_MAX:,}",
-                "movement since before the last round was recorded",
+                "movement by recording",
             ),
             (
-                "competitions of the same round or day, for what they gave together",
+                "competitions of a round or day whose points are added up",
                 f"{board_table.GAINED_TOGETHER_MAX}",
-                "that of the last one",
+                "only the last one's",
             ),
             (
-                "points taken by hand, in a ranking, and on a page",
+                "deductions in a ranking, and on a page",
                 f"{competition_sums.DEDUCTIONS_KEPT_MAX}, {board_table.FOOTNOTES_MAX}",
                 "no footnotes",
             ),
@@ -486,31 +448,31 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "not shown",
             ),
             (
-                "events, for a slider by dates and the explanation of a day's line",
+                "events, for a slider by dates or the explanation of a day",
                 f"{folds.TIMELINE_EVENTS_MAX:,}",
-                "a slider by events, a field for a day; 422 or 503",
+                "a slider by events; 422 or 503",
             ),
             (
-                "deltas of a ranking, for a slider by dates and the explanation of a day's line",
+                "deltas, for a slider by dates or the explanation of a day",
                 f"{folds.TIMELINE_DELTAS_MAX:,}",
-                "a slider by events, a field for a day; 422 or 503",
+                "a slider by events; 422 or 503",
             ),
             ("events, for a race", f"{races.SERIES_EVENTS_MAX:,}", "no race; `race.json`: 422"),
             ("competitors of a ranking, for a race", f"{races.SERIES_COMPETITORS_MAX}", "no race; `race.json`: 422"),
-            ("competitors that a race shows", f"{races.RACERS_MAX}", "others not shown"),
+            ("competitors that a race shows", f"{races.RACERS_MAX}", ""),
             ("moments of a race", f"{series.SERIES_POINTS_MAX}", "every second is left out"),
         ),
         "The console": (
             ("tournaments on a page", f"{tournaments_page.TOURNAMENTS_SHOWN}", "further pages"),
             ("competitors, competitions, lines on a page", f"{lists_pages.ITEMS_SHOWN}", "further pages"),
-            ("rankings on a tournament's page", f"{overview_page.RANKINGS_SHOWN}", "others not shown"),
+            ("rankings on a tournament's page", f"{overview_page.RANKINGS_SHOWN}", ""),
             (
                 "competitions that a form offers",
                 f"the newest {ranking_page.COMPETITIONS_SUGGESTED}",
                 "see the lists",
             ),
             ("competitors that a form offers", f"{beginnings.CHOSEN_MAX}", "it asks for names"),
-            ("matches of a round on the page of a match day", f"{rounds.ROUND_MATCHES_MAX}", "others counted"),
+            ("matches of a round on the page of a match day", f"{rounds.ROUND_MATCHES_MAX}", ""),
             (
                 "competitions among which its rounds are sought",
                 f"the newest {rounds.ROUND_COMPETITIONS_MAX:,}",
@@ -521,7 +483,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{sheet_handlers.TABLES_SHOWN}, of {sheet_page.LINES_SHOWN} lines",
                 "see the rankings",
             ),
-            ("lines shown before an import, or its undoing", f"{import_page.ROWS_SHOWN}", "others counted"),
+            ("lines shown before an import, or its undoing", f"{import_page.ROWS_SHOWN}", ""),
             (
                 "a file that is brought",
                 f"{_bytes(bring_import_page.BROUGHT_BYTES_MAX)}, and as many competitions as an import",
@@ -533,20 +495,20 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "several imports, or the command line",
             ),
             ("events on a page of history", f"{history_page.HISTORY_EVENTS}", "further pages"),
-            ("lines on a page of history", f"{history_page.HISTORY_LINES}", "interface and command line show all"),
+            ("lines on a page of history", f"{history_page.HISTORY_LINES}", "HTTP and command line show all"),
             (
                 "lines that a preview compares",
                 f"{foreseen.PREVIEW_AT_ONCE_MAX:,}",
-                "interface and command line show all",
+                "HTTP and command line show all",
             ),
-            ("moves that a preview shows", f"{change_page.MOVES_SHOWN}", "interface and command line show all"),
+            ("moves that a preview shows", f"{change_page.MOVES_SHOWN}", "HTTP and command line show all"),
             (
                 "lines of a classification beyond those declared",
                 f"{classification_page.FREE_CRITERIA}, and {terms.CRITERIA_MAX} in all",
                 "declare, and open again",
             ),
             ("tokens listed", f"the newest {access_pages.TOKENS_SHOWN}", "the command line lists all"),
-            ("sessions listed", f"{sessions.SESSIONS_LISTED_MAX}", "others not listed"),
+            ("sessions listed", f"{sessions.SESSIONS_LISTED_MAX}", ""),
         ),
         "The command line": (
             ("an import's competitors", f"{imported_competitors.IMPORT_COMPETITORS_MAX:,}", "refused"),
@@ -556,11 +518,10 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("a brought file as it is", f"{_bytes(brought.FILE_BYTES_MAX)}", "refused"),
             ("its XML elements", f"{elements.ELEMENTS_MAX:,} at the same time", "refused"),
             ("its rows, if it is a sheet", f"{sheets.SHEET_ROWS_MAX:,}", "refused"),
-            ("columns of a sheet", f"{cells.COLUMNS_MAX}", "others left out"),
+            ("columns of a sheet", f"{cells.COLUMNS_MAX}", ""),
             ("competitors of a ranking exported as a file", f"{written_files.LINES_WRITTEN_MAX:,}", "refused"),
-            ("steps of an explanation", f"{explanation_text.STEPS_TOLD_MAX}", "others counted; `--json` has all"),
-            ("overtakings of a step", f"{explanation_text.OVERTAKINGS_TOLD_MAX}", "others counted; `--json` has all"),
-            ("characters of an event set aside", f"{setting_aside_cli.SHOWN_MAX:,}", "`--json` has all"),
+            ("steps of an explanation", f"{explanation_text.STEPS_TOLD_MAX}", "`--json` has all"),
+            ("overtakings of a step", f"{explanation_text.OVERTAKINGS_TOLD_MAX}", "`--json` has all"),
         ),
         "The Python client": (
             (
@@ -595,13 +556,21 @@ def _pause(seconds: int) -> str:
 def written(text: str) -> str:
     """The page, with its tables as they are to be. Raises LookupError if a heading has no table in it."""
     for heading, rows in tables().items():
-        table = _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        head = _SHORT_HEAD if heading in _SHORT else _HEAD
+        table = head + "".join(_row(row, is_short=heading in _SHORT) for row in rows)
         beginning = rf"^## {re.escape(heading)}\n(?:(?!## ).*\n)*?"
-        found = re.search(rf"{beginning}({re.escape(_HEAD)}(?:\|.*\n)*)", text, re.MULTILINE)
+        found = re.search(rf"{beginning}({re.escape(head)}(?:\|.*\n)*)", text, re.MULTILINE)
         if found is None:
             raise LookupError(heading)
         text = text[: found.start(1)] + table + text[found.end(1) :]
     return text
+
+
+def _row(row: Row, *, is_short: bool) -> str:
+    what, limit, then = row
+    if not is_short:
+        return f"| {what} | {limit} | {then} |\n"
+    return f"| {what} | {limit} ({then}) |\n" if then else f"| {what} | {limit} |\n"
 
 
 def write() -> None:

@@ -44,8 +44,8 @@ INTERNAL: Final[dict[str, str]] = {
         api.imports.undoing: DIVIDED_ATTEMPTS_MAX
         api.http.accepting: ACCEPTED_AT_ONCE_MAX
         api.http.compression: PLAIN_BYTES_MAX
-        api.http.connections: UNREAD_BYTES_MAX
-        api.http.reply: WHOLE_BYTES_MAX
+        api.http.connections: LINGER_BYTES_MAX UNREAD_BYTES_MAX
+        api.http.reply: LEFT_UNREAD_BYTES_MAX WHOLE_BYTES_MAX
         api.interface.rendering: LINES_AT_ONCE_MAX
         api.interface.resources.standings: SHORT_LINES_MAX
         api.stream.followers: LOG_READERS_MAX LOOKED_AT_ONCE_MAX READ_AT_ONCE_MAX READ_BYTES_MAX READ_EVENTS_MAX
@@ -62,7 +62,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.live.cache: KEPT_BYTES_MAX MOMENTS_BYTES_MAX PIECES_BYTES_MAX RENDERED_BYTES_MAX WINDOWS_BYTES_MAX
         projections.live.classifications: KNOWN_LINES_MAX KNOWN_RANKINGS_MAX
         projections.live.orders: ORDERS_BYTES_MAX ORDERS_MAX
-        projections.live.pool: NOTED_MAX
+        projections.live.pool: NOTED_MAX READERS_MAX
         projections.live.selections: LOOKED_AGAIN_MAX SELECTIONS_BYTES_MAX SELECTIONS_MAX
         projections.tables.worker: KNOWN_MAX OUTDATED_MAX
         api.desk.remembered: SLUGS_MAX REFUSALS_MAX
@@ -81,11 +81,14 @@ INTERNAL: Final[dict[str, str]] = {
         api.web.picture: PICTURES_KEPT_MAX
         api.webhooks.deliverer: WINDOWS_KEPT_MAX
         api.webhooks.totals: WINDOW_DELTAS_MAX WINDOW_EVENTS_MAX""",
-    "number of attempts after which the work is done another way, within the time of the request": """
+    "number of attempts after which the work is done another way, or an answer asks to try again": """
         engine.log.appender: APPEND_ATTEMPTS_MAX
         projections.live.orders: OVERTAKEN_MAX
         projections.live.selections: ROUNDS_MAX
         projections.tables.rebuild: CLAIMS_MAX
+        projections.verification.erasures: ERASE_ATTEMPTS_MAX
+        projections.verification.setting_aside: SET_ASIDE_ATTEMPTS_MAX
+        api.desk.docket: JUDGED_MAX
         api.desk.opening: SLUG_ATTEMPTS_MAX
         api.desk.remembered: DRAW_SECONDS_MAX
         api.access.auth: LOOKUPS_AT_ONCE_MAX
@@ -97,7 +100,9 @@ INTERNAL: Final[dict[str, str]] = {
         engine.database.pool: AVOIDED_SECONDS
         engine.log.appender: _PAUSE_SECONDS
         engine.log.clock: BEHIND_SECONDS_MAX SAID_EVERY_SECONDS
-        projections.live.pool: RELOADED_SECONDS NOTED_SECONDS
+        projections.live.pool: RELOADED_SECONDS NOTED_SECONDS STOPPED_SECONDS
+        projections.tables.defects: SHOWN_SECONDS
+        projections.tables.sweep: STOPPED_RETRY_SECONDS
         projections.tables.rebuild: CLAIM_PAUSE_SECONDS
         projections.tables.wakeup: INTERVAL_SECONDS
         projections.tables.worker: WORKER_ROUND_SECONDS_MIN WORKER_POLL_SECONDS NODES_SECONDS
@@ -105,17 +110,18 @@ INTERNAL: Final[dict[str, str]] = {
         api.cli.service: NOTE_SECONDS LIVE_PAUSE_SECONDS
         api.desk.desk: EXPIRY_WATCH_SECONDS EXPIRY_SWEEP_SECONDS
         api.desk.docket: READ_AGAIN_SECONDS
+        api.desk.quotas: QUOTAS_SECONDS
         api.http.accepting: ACCEPT_AGAIN_SECONDS
         api.access.auth: RENEWED_SECONDS
-        api.http.connections: CONNECTION_WATCH_SECONDS
+        api.http.connections: CONNECTION_WATCH_SECONDS LINGER_SECONDS_MAX
         api.http.outgoing: STUCK_SECONDS _LOOK_SECONDS
         api.http.router: _GIVING_WAY_SECONDS
         api.http.sharing: PREFLIGHT_SECONDS
         api.http.throttle: _ROUNDING_SECONDS
         api.service.figures: LOOK_SECONDS
         api.service.supervisor: RESTART_SECONDS
-        api.stream.followers: NEWS_SECONDS ROUND_SECONDS_MIN SWEEP_SECONDS TOKENS_SECONDS
-        api.stream.listeners: _PIECE_SECONDS
+        api.stream.followers: NEWS_SECONDS ROUND_SECONDS_MIN SILENT_SECONDS SWEEP_SECONDS TOKENS_SECONDS
+        api.stream.listeners: PASSED_EVENTS_MAX _PIECE_SECONDS
         api.webhooks.deliverer: DUE_SECONDS DUE_IN_ALL_SHARDS_SECONDS FIGURES_SECONDS DEFECT_SECONDS
             INTERRUPTED_SECONDS SILENT_SESSION_SECONDS_MAX""",
     "width of an integer, a file or a protocol that is not ours, or a consequence of a limit on the page": """
@@ -148,6 +154,9 @@ INTERNAL: Final[dict[str, str]] = {
         projections.verification.table_checks: STRAYS_MAX CHECK_SECONDS_MAX
         projections.verification.witness: UNREADABLE_MAX NOTE_BYTES_MAX""",
     "length at which a message, a drawing or a column of text is cut": """
+        api.cli.setting_aside: SHOWN_MAX
+        projections.past.mentions: MENTIONS_MAX
+        projections.tables.rebuild: REBUILD_DIFFERENCES_MAX
         api.cli.overview: COLUMNS_MIN
         api.web.console.competition_import_pages: _PARTICIPANTS_SHOWN
         api.web.console.reading_handlers: SOUGHT_AMONG_MAX OPEN_LOOKED_AT_MAX
