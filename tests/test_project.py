@@ -82,7 +82,7 @@ def _pure() -> list[str]:
 
 def test_the_map_names_every_folder_and_no_other() -> None:
     the_map = ARCHITECTURE[ARCHITECTURE.index("## Map") : ARCHITECTURE.index("## Words")]
-    named = set(re.findall(r"^\| `([\w/]+)/` \|", the_map, re.MULTILINE))
+    named = set(re.findall(r"^- `([\w/]+)/`:", the_map, re.MULTILINE))
     assert {folder for folder in named if not (ROOT / folder).is_dir()} == set()
     assert {Path(name).parent.as_posix() for name in MODULES} <= named
 

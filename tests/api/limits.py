@@ -81,10 +81,7 @@ from tallybook_client import stream as client_stream
 from tallybook_client import webhooks as client_webhooks
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "LIMITS.md"
-_HEAD: Final = "| what | limit | then |\n|---|---|---|\n"
-_SHORT_HEAD: Final = "| what | limit |\n|---|---|\n"
-_SHORT: Final = {"Windows, filters and previews", "Boards", "The console", "The command line"}
-"""The tables that say in parentheses what follows."""
+_HEAD: Final = "| what | limit |\n|---|---|\n"
 
 Row = tuple[str, str, str]
 """What is limited, to what, and what happens beyond that."""
@@ -196,7 +193,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "connections not yet accepted",
-                f"{http_limits.UNACCEPTED_MAX:,}, and `net.core.somaxconn` (128 before Linux 5.4)",
+                f"{http_limits.UNACCEPTED_MAX:,}, and `net.core.somaxconn`",
                 "the client's system retries after a second",
             ),
             (
@@ -317,9 +314,9 @@ def tables() -> dict[str, tuple[Row, ...]]:
         "Windows, filters and previews": (
             ("lines of a window, ids it names", f"{windows.WINDOW_LINES_MAX:,}", "400"),
             ("lines each side of `around`", f"{windows.SPAN_MAX}", "400"),
-            ("items on a list's page", f"{paging.PER_PAGE_MAX}", "400"),
-            ("lines on a page of history", f"{history.LINES_MAX:,}", "400"),
-            ("steps on a page of an explanation", f"{answered_explanation.STEPS_MAX}", "400"),
+            ("items on a list's page", f"{paging.PER_PAGE_MAX}", "further pages"),
+            ("lines on a page of history", f"{history.LINES_MAX:,}", "further pages"),
+            ("steps on a page of an explanation", f"{answered_explanation.STEPS_MAX}", "further pages"),
             ("reigns on a page of leaders", f"{leaders.REIGNS_MAX:,}", "400"),
             (
                 "lines on a page of a competitor's standings",
@@ -556,20 +553,17 @@ def _pause(seconds: int) -> str:
 def written(text: str) -> str:
     """The page, with its tables as they are to be. Raises LookupError if a heading has no table in it."""
     for heading, rows in tables().items():
-        head = _SHORT_HEAD if heading in _SHORT else _HEAD
-        table = head + "".join(_row(row, is_short=heading in _SHORT) for row in rows)
+        table = _HEAD + "".join(map(_line, rows))
         beginning = rf"^## {re.escape(heading)}\n(?:(?!## ).*\n)*?"
-        found = re.search(rf"{beginning}({re.escape(head)}(?:\|.*\n)*)", text, re.MULTILINE)
+        found = re.search(rf"{beginning}({re.escape(_HEAD)}(?:\|.*\n)*)", text, re.MULTILINE)
         if found is None:
             raise LookupError(heading)
         text = text[: found.start(1)] + table + text[found.end(1) :]
     return text
 
 
-def _row(row: Row, *, is_short: bool) -> str:
+def _line(row: Row) -> str:
     what, limit, then = row
-    if not is_short:
-        return f"| {what} | {limit} | {then} |\n"
     return f"| {what} | {limit} ({then}) |\n" if then else f"| {what} | {limit} |\n"
 
 
