@@ -104,12 +104,12 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "a write",
                 _seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS),
-                "[500 or 503](RELIABILITY.md#the-contract)",
+                "[contract](RELIABILITY.md#the-contract)",
             ),
             (
                 "a read",
                 _seconds(pool.READ_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS + outgoing.ROOM_SECONDS_MAX),
-                "[500 or 503](RELIABILITY.md#the-contract)",
+                "[contract](RELIABILITY.md#the-contract)",
             ),
             ("waiting for expiring points", _seconds(desk.EXPIRY_SECONDS_MAX), "503"),
             ("life of a token", f"{auth.EXPIRES_IN_DAYS_MAX:,} days", "refused"),
@@ -294,7 +294,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("competitors with a sub-table's tag", f"{answered_tables.SUB_TABLE_COMPETITORS_MAX:,}", "422"),
             ("recent results of a competitor", f"{form.LAST_MAX}", "400"),
             ("sums of competitions for recent results", f"{form.FORM_SUMS_MAX:,}", "422"),
-            ("overtakings on a page of an explanation", f"{explainer.OVERTAKINGS_MAX:,}", "further pages"),
+            ("overtakings on a page of an explanation", f"{explainer.OVERTAKINGS_MAX:,}", ""),
             (
                 "overtakings listed of a step",
                 f"{explainer.OVERTAKINGS_MAX:,}",
@@ -314,16 +314,16 @@ def tables() -> dict[str, tuple[Row, ...]]:
         "Windows, filters and previews": (
             ("lines of a window, ids it names", f"{windows.WINDOW_LINES_MAX:,}", "400"),
             ("lines each side of `around`", f"{windows.SPAN_MAX}", "400"),
-            ("items on a list's page", f"{paging.PER_PAGE_MAX}", "further pages"),
-            ("lines on a page of history", f"{history.LINES_MAX:,}", "further pages"),
-            ("steps on a page of an explanation", f"{answered_explanation.STEPS_MAX}", "further pages"),
+            ("items on a list's page", f"{paging.PER_PAGE_MAX}", ""),
+            ("lines on a page of history", f"{history.LINES_MAX:,}", ""),
+            ("steps on a page of an explanation", f"{answered_explanation.STEPS_MAX}", ""),
             ("reigns on a page of leaders", f"{leaders.REIGNS_MAX:,}", "400"),
             (
                 "lines on a page of a competitor's standings",
                 f"{competitor_standings.COMPETITOR_LINES_MAX}",
-                "further pages",
+                "",
             ),
-            ("events on a page of a competitor's export", f"{competitor_exports.EXPORTED_MAX:,}", "further pages"),
+            ("events on a page of a competitor's export", f"{competitor_exports.EXPORTED_MAX:,}", ""),
             ("lines that a preview compares", f"{foreseen.PREVIEW_LINES_MAX:,}", "422"),
         ),
         "Streams": (
@@ -368,9 +368,9 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("life of a replaced secret", f"{webhooks.OLD_SECRET_HOURS} h", "signs no longer"),
         ),
         "Boards": (
-            ("lines of a page", f"{board_table.BOARD_LINES}", "further pages"),
-            ("lines of `/embed`", f"{board_page.EMBED.lines}", "further pages"),
-            ("lines of `/tv`", f"{board_page.TV_LINES}", "further pages"),
+            ("lines of a page", f"{board_table.BOARD_LINES}", ""),
+            ("lines of `/embed`", f"{board_page.EMBED.lines}", ""),
+            ("lines of `/tv`", f"{board_page.TV_LINES}", ""),
             ("a page of `/tv`", _seconds(board_page.TV_SECONDS), "the next page"),
             ("lines for a script at once", f"{board.LINES_ASKED_MAX}", "400"),
             ("lines of a CSV", f"{board.CSV_LINES_MAX:,}", "more with `offset=`"),
@@ -397,7 +397,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             ("competitors of a searched ranking", f"{searching.SEARCHED_COMPETITORS_MAX:,}", "no search"),
             ("lines that a search finds", f"{searching.FOUND_MAX:,}", "422"),
-            ("steps on a page of an explanation", f"{about_competitor.STEPS_SHOWN}", "further pages"),
+            ("steps on a page of an explanation", f"{about_competitor.STEPS_SHOWN}", ""),
             ("overtakings shown of a step", f"{explanation_part.OVERTAKINGS_SHOWN_MAX}", ""),
             (
                 "participants on the page of a competition",
@@ -460,8 +460,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("moments of a race", f"{series.SERIES_POINTS_MAX}", "every second is left out"),
         ),
         "The console": (
-            ("tournaments on a page", f"{tournaments_page.TOURNAMENTS_SHOWN}", "further pages"),
-            ("competitors, competitions, lines on a page", f"{lists_pages.ITEMS_SHOWN}", "further pages"),
+            ("tournaments on a page", f"{tournaments_page.TOURNAMENTS_SHOWN}", ""),
+            ("competitors, competitions, lines on a page", f"{lists_pages.ITEMS_SHOWN}", ""),
             ("rankings on a tournament's page", f"{overview_page.RANKINGS_SHOWN}", ""),
             (
                 "competitions that a form offers",
@@ -491,7 +491,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{competition_import_pages.PASTED_COMPETITIONS_MAX:,}",
                 "several imports, or the command line",
             ),
-            ("events on a page of history", f"{history_page.HISTORY_EVENTS}", "further pages"),
+            ("events on a page of history", f"{history_page.HISTORY_EVENTS}", ""),
             ("lines on a page of history", f"{history_page.HISTORY_LINES}", "HTTP and command line show all"),
             (
                 "lines that a preview compares",
