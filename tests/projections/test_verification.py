@@ -14,7 +14,7 @@ from typing import Any, Final
 import asyncpg
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from engine.database.pool import Database
@@ -33,6 +33,7 @@ from engine.domain.events import (
     PointsAdded,
     PointsExpired,
     PointsReversed,
+    PointsScored,
     RankingCreated,
     UnityAdded,
 )
@@ -158,7 +159,7 @@ async def appended_with_keys(
     """Appends one block, in requests of one event or two, of which some have a key that was used before as well; what
     is exact is one request, with its reversals, and so are the points of a request in several rankings."""
     requests: list[Request] = []
-    left = list(run)
+    left = [await with_time_of_first(database, tournament_id, event) for event in run]
     while left:
         size = len(left) if left[0].exact else data.draw(st.integers(1, 2))
         parts = [one.part[1] if isinstance(one, PointsAdded) and one.part else 1 for one in left[:2]]
@@ -178,6 +179,17 @@ async def appended_with_keys(
     assert isinstance(appended, Appended)
     assert appended.last_sequence is not None
     return appended.last_sequence
+
+
+async def with_time_of_first(database: Database, tournament_id: TournamentId, event: Event) -> Event:
+    """The event, where it is a correction: with the time at which its first event was recorded in this log. That of a
+    drawn history is another one."""
+    if not isinstance(event, PointsScored) or event.instead_of is None:
+        return event
+    recorded_at = "SELECT recorded_at FROM event WHERE tournament_id = $1 AND sequence = $2"
+    async with database.connection() as connection:
+        since = await connection.fetchval(recorded_at, tournament_id, event.instead_of)
+    return reject() if since is None else msgspec.structs.replace(event, since=since)  # None: the first is in this run
 
 
 async def test_appends_and_folds_meanwhile_make_no_difference(
