@@ -252,13 +252,18 @@ class Database:
             connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX)
         finally:
             self._waiting -= 1
+        is_whole = False
         try:
             yield connection
+            is_whole = True
         except _NOT_FOUND:
             await refuse_balanced(connection)
             raise
         finally:
-            await self._pool.release(connection)
+            if is_whole:
+                await self._pool.release(connection)
+            else:
+                await _give_back(self._pool, connection)
 
 
 class DistributedDatabase(Database):
@@ -594,6 +599,14 @@ async def refuse_unsound(connection: Connection) -> None:
     encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise StartupRefused(f"The database's encoding is {encoding}; create it with ENCODING 'UTF8'.")
+
+
+async def _give_back(pool: Pool, connection: Connection) -> None:
+    """Gives back a connection with which something went wrong. asyncpg waits for the statement under way to end, also
+    after this task is cancelled; what it raises then is nobody's, and the event loop does not report it."""
+    giving_back = asyncio.ensure_future(pool.release(connection))
+    giving_back.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    await asyncio.shield(giving_back)
 
 
 async def _keep(connection: Connection) -> None:

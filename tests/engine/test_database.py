@@ -1,10 +1,11 @@
 """The database: unsound ones are refused with what to do about it, and trouble is told apart from mistakes."""
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -473,6 +474,34 @@ async def test_a_database_that_was_away_is_found_again(dsn: str) -> None:
         assert [type(outcome) for outcome in outcomes] == [DatabaseUnavailable] * 10
         between.refusing = False
         assert await asyncio.gather(*(ask(database, "SELECT 1") for _ in range(10))) == [1] * 10
+
+
+async def test_who_gives_up_a_silent_connection_twice_leaves_nothing_that_the_event_loop_reports(
+    dsn: str, bounds: Bounds
+) -> None:
+    bounds(ACQUIRE_SECONDS_MAX=0.2)
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context))
+    async with proxy(dsn) as between, open_database(between.dsn, name="test", connections_max=1) as database:
+        async with between.holding_answers("SELECT 7 AS held") as held:
+            asking = asyncio.create_task(ask(database, "SELECT 7 AS held"))
+            await held.wait()
+            between.fall_silent(answers_only=False)
+            for _ in range(2):
+                asking.cancel()
+                await asyncio.sleep(0)
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            assert await until_asked(database) == 1
+        gc.collect()
+    assert reported == []
+
+
+async def until_asked(database: Database) -> object:
+    """What a statement answers once there is a connection again."""
+    while True:
+        with suppress(DatabaseUnavailable):
+            return await ask(database, "SELECT 1")
 
 
 async def test_a_node_that_was_lost_in_a_commit_is_trouble_and_other_inner_errors_are_defects(
