@@ -41,18 +41,26 @@ def add_to(
     described = tagged_body(openapi.document())
 
     async def description(incoming: IncomingRequest) -> Reply:
-        return await compression.reply(incoming.request, described.body, etag=described.etag, kept=REVALIDATED)
+        return await compression.reply(
+            incoming.request, described.body, etag=described.etag, kept=REVALIDATED, is_fixed=True
+        )
 
-    def sent(incoming: IncomingRequest, page: TaggedBody) -> Awaitable[Reply]:
+    def sent(incoming: IncomingRequest, page: TaggedBody, *, is_fixed: bool = False) -> Awaitable[Reply]:
         return compression.reply(
-            incoming.request, page.body, etag=page.etag, media_type=HTML_TYPE, headers=PAGE_HEADERS, kept=REVALIDATED
+            incoming.request,
+            page.body,
+            etag=page.etag,
+            media_type=HTML_TYPE,
+            headers=PAGE_HEADERS,
+            kept=REVALIDATED,
+            is_fixed=is_fixed,
         )
 
     def add(path: str, page: bytes) -> None:
         made = tagged_body(page)
 
         async def answer(incoming: IncomingRequest) -> Reply:
-            return await sent(incoming, made)
+            return await sent(incoming, made, is_fixed=True)
 
         router.add("GET", path, answer)
 
