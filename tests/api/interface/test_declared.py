@@ -47,6 +47,7 @@ BEYOND: Final = re.compile(
             "has this key already",
             "the tournament that is deleted",
             "must be lines like 1..4 promotion",
+            "a lower number of those dropped",
             "must have one of unity, ratio and per",
             "is the key of more than one",
             "must be another competitor",
