@@ -8,7 +8,7 @@
 # closes. rankit's Keener rating puts the unbeaten team level with two that it beat.
 #
 # Why it matters to a ranking service: divisions are such groups, newcomers are unbeaten, and an interval looks like
-# care. Show strengths only inside what is connected by matches, and say who has not yet lost or won.
+# care. Compare strengths only among teams that matches connect, and mark who has never lost or never won.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -100,7 +100,7 @@ class FixturePlan(Struct, frozen=True, kw_only=True):
         return bool(self.clock) or not self.every.strip().endswith("d")
 
     def _refuse_unfit(self, matches: int, places: int, between: timedelta, lasts: timedelta) -> None:
-        """Refuses rounds of so many matches in which a place, or a team, would have two at a time."""
+        """Refuses rounds with this many matches if a place or a team would have two of them at a time."""
         turns = -(-matches // places)
         if self._has_times and turns > 1 and not lasts:
             why = f"{matches} matches at one time need {matches} places; add some, or say how long each match takes"
