@@ -17,6 +17,7 @@ from api.web.html import Html, Value, element, joined
 from api.web.page import (
     Query,
     Site,
+    abbreviated,
     dot,
     framed,
     name_text,
@@ -484,7 +485,7 @@ def _table(site: Site, mode: Mode, table: BoardTable, rows: Items[Html], query: 
     def head(column: TableColumn) -> Html:
         """The name of a column, or its abbreviation with the name to be seen; it may lead to a table of its own."""
         name, short = column_name(words, column), column_short(words, column)
-        text = name_text(name) if short == name else element("abbr", short, title=name)
+        text = abbreviated(name, short)
         if column.unity not in led_to or name != unity_name(words, column.unity):
             return text
         asked = {"ranking": str(table.ranking_id), "unity": str(led_to[column.unity]), **_kept(query)}

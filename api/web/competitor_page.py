@@ -12,7 +12,7 @@ from api.web.competition_page import COMPETITIONS
 from api.web.competitions import competition_shape, listed
 from api.web.explanation_part import steps_part, tiebreaks_part
 from api.web.html import Html, element, joined
-from api.web.page import Query, RankingPage, Site, ToId, dot, framed_about, name_text
+from api.web.page import Query, RankingPage, Site, ToId, abbreviated, dot, framed_about, name_text
 from api.web.table import column_name, column_short, outcome_letter, unity_name, value_text
 from api.web.words import Words
 from engine.domain.events import Criterion
@@ -107,8 +107,7 @@ def _record(words: Words, table: BoardTable) -> Html:
     for number in in_order(one.unity for one in table.columns):
         name, short = column_name(words, table.columns[number]), column_short(words, table.columns[number])
         if value := value_text(words, table, line, number):
-            shown = name_text(name) if short == name else element("abbr", short, title=name)
-            items.append(element("div", element("dt", shown), element("dd", value)))
+            items.append(element("div", element("dt", abbreviated(name, short)), element("dd", value)))
     if line.form:
         letters = [
             element("li", outcome_letter(words, one) or words.number(one.sum, table.form_notation)) for one in line.form

@@ -183,6 +183,11 @@ def name_text(name: str) -> Html:
     return element("bdi", name)
 
 
+def abbreviated(name: str, short: str) -> Html:
+    """The name, or its abbreviation, if it has one, with the name as title."""
+    return name_text(name) if short == name else element("abbr", short, title=name)
+
+
 def refused_page(site: Site, refusal: Refusal, *, leads_back: bool) -> bytes:
     """The page for a refused request. `leads_back`: it links to the board, which may exist."""
     faults = [element("li", element("code", fault.field), f": {fault.message}") for fault in refusal.faults]
