@@ -2,7 +2,7 @@
 them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import log
 from typing import Final
 
@@ -21,8 +21,8 @@ SMALLEST_NAME: Final = "smallest"
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """The result of one operation in one dimension: the largest exponent between neighbouring sizes, of the cost and of
-    the tables; the longest stall. None: it was not measured. `is_bound`: the exponent is a lower bound."""
+    """The result of one operation in one dimension: the exponent of the cost and of the tables, as `exponent_of` finds
+    it; the longest stall. None: it was not measured. `is_bound`: the exponent is a lower bound."""
 
     operation: Measured
     dimension: str
@@ -68,10 +68,17 @@ def _found(cells: Cells, steps: list[Step], operation: Measured, dimension: str)
 
 
 def exponent_of(points: Iterable[tuple[int, float | None]]) -> float | None:
-    """The largest e, between neighbouring sizes, for which the cost grows as size to the power of e."""
+    """The largest e, between neighbouring sizes, for which the cost grows as size to the power of e.
+
+    A cost is compared with the highest of all smaller sizes: one that was measured too low is not the start of growth,
+    and a cliff between two sizes shows in full, where a line through all would flatten it.
+    """
     known = [(size, cost) for size, cost in points if cost]
-    pairs = pairwise(known)
-    return max((log(cost / before) / log(size / smaller) for (smaller, before), (size, cost) in pairs), default=None)
+    highest = accumulate((cost for _, cost in known), max)
+    pairs = zip(pairwise(known), highest, strict=False)
+    return max(
+        (log(cost / before) / log(size / smaller) for ((smaller, _), (size, cost)), before in pairs), default=None
+    )
 
 
 # ── Shown ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -81,11 +88,11 @@ def exponents(cells: Cells, steps: Iterable[Step]) -> Grid:
     """The table of the question: exponents, and the longest stall of each operation."""
     all_found = found(cells, steps)
     notes = [
-        "Exponents of the processor time of a request (API process and PostgreSQL), the largest between two sizes that "
-        "are neighbours; ≥ where the larger was not answered in time. A change with a minimal answer, a window and a "
-        f"single read must stay within {EXPONENT_MAX}; ! marks what does not, * what is to grow, for the reason below. "
-        f"The stall is the longest wait of others, which must stay within {STALL_MS_MAX:.0f} ms. Of a command, its "
-        "own processor time counts.",
+        "Exponents of the processor time of a request (API process and PostgreSQL), the largest from one size to the "
+        "next, of what it costs beyond the highest cost so far; ≥ where the larger was not answered in time. A change "
+        "with a minimal answer, a window and a single read must stay within "
+        f"{EXPONENT_MAX}; ! marks what does not, * what is to grow, for the reason below. The stall is the longest "
+        f"wait of others, which must stay within {STALL_MS_MAX:.0f} ms. Of a command, its own processor time counts.",
         *_reasons(all_found),
         *_skipped(all_found),
     ]

@@ -23,6 +23,11 @@ def test_a_cost_that_is_a_power_of_the_size_has_that_exponent(power: float, cost
 
 def test_a_cliff_between_two_sizes_shows_though_the_next_is_flat() -> None:
     assert exponent_of([(100, 5.0), (10_000, 500.0), (1_000_000, 500.0)]) == pytest.approx(1)
+    assert exponent_of([(1, 5.0), (10_000, 4.9), (100_000, 50.0)]) == pytest.approx(1)
+
+
+def test_one_cost_in_the_middle_that_was_measured_too_low_is_not_growth() -> None:
+    assert exponent_of([(2, 1_510), (10_000, 1_050), (100_000, 1_590)]) == pytest.approx(0, abs=0.03)
 
 
 def test_a_size_that_was_not_measured_is_passed_over() -> None:
