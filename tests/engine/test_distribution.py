@@ -74,7 +74,7 @@ async def test_an_empty_database_is_distributed_and_again_without_effect(
     nodes.run(nodes.join(database_of(undistributed)))
     applied, tables = await migrate_and_distribute(undistributed, shards=SHARDS)
     assert applied
-    assert {"append_lock", "event", "tournament", "token"} <= set(tables)
+    assert {"append_lock", "block", "tournament", "token"} <= set(tables)
     assert await migrate_and_distribute(undistributed, shards=SHARDS) == ([], [])
     assert await status(undistributed) == ([], DatabaseForm.DISTRIBUTED)
     assert await differences(undistributed) == []
@@ -278,17 +278,15 @@ async def test_a_tournament_whose_id_is_there_already_is_refused_in_a_sentence(
 
 # ── Where statements go ─────────────────────────────────────────────────────────────────────────────────
 
-MANY_APPENDS: Final = {"engine.log.appending._APPEND"}
-"""It would be executed on the coordinator, and committed in two phases; a distributed database is not asked it."""
+MANY_APPENDS: Final = {"engine.log.appending._APPEND", "engine.log.appending._APPEND_SET"}
+"""They would be executed on the coordinator, and committed in two phases; a distributed database is not asked them."""
 PLAIN_ONES: Final = {
     "engine.log.heads._HEADS",
     "engine.log.heads._LOGS_BYTES",
     "engine.log.tails._BLOCKS.each",
-    "engine.log.tails._EVENTS.each",
-    "engine.log.tails._EVENTS_MARKING_SET_ASIDE.each",
     "engine.log.undecoded._STORED.each",
     "projections.verification.stored_log._ALL_BLOCKS",
-    "projections.verification.stored_log._ALL_OUT_OF_RANGE",
+    "projections.verification.stored_log._ALL_BEFORE",
     "projections.verification.stored_log._ALL_COUNTS",
     "projections.verification.stored_log._REGISTERED",
     "projections.verification.table_checks._UNREGISTERED",
@@ -300,7 +298,7 @@ EVERYWHERE: Final = {
     "engine.log.registry._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
     "projections.tables.tables._BEHIND.each": "asked of a plain database only",
     "projections.tables.tables._BEHIND_OF_EACH": "the same",
-    "projections.verification.stored_log._IGNORED": "verification of one tournament",
+    "projections.verification.setting_aside._SET_ASIDES": "verification of one tournament",
     "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "verification of all",
     "projections.verification.table_checks._ALL_STANDING": "asked of a plain database only",
     "projections.tables.tables._EXPIRING": "where points expire, which each process asks once in a while",
@@ -324,7 +322,7 @@ _VALUES: Final = {
     "uuid": "gen_random_uuid()",
     "name": "''",
 }
-_APPENDED: Final = "true false '77' '0077' '1' '' 'f' 'f' '' '0' '' NULL '' '0' 'RankingReopened' '{}' '' '' 0".replace(
+_APPENDED: Final = "'77' '0077' '1' '' 'f' 'f' '' '0' '' NULL '' '{}' '' '' '' 0 true false".replace(
     "0077", "00000000-0000-0000-0000-000000000077"
 ).split()
 _TASKS: Final = re.compile(r'"Task Count": ([0-9]+)')
