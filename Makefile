@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types compiled suite long model stalls fuzz campaign bench million docs dump wheel installed typescript generators vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test lint types compiled suite long model stalls fuzz campaign bench million docs dump wheel installed ready release typescript generators vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -81,13 +81,37 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.wheel.manual
 	$(BIN)/python -m tests.wheel.sbom
 
-# Builds the wheel into dist/. From one commit it is always the same, to the byte, whoever builds it, and when.
+# Builds the wheels of product and client into dist/. From one commit they are always the same, to the byte, whoever builds
+# them, and when.
 wheel: $(VENV)/.installed
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build --target wheel --clean
+	rm -rf dist
+	for source in . clients/python; do \
+	    (cd $$source && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) "$(CURDIR)/$(BIN)/python" -m hatchling build \
+	        --target wheel --directory "$(CURDIR)/dist") || exit; \
+	done
 
 # Installs the wheels of product and client in an empty environment of each Python on this machine, and starts them.
 installed: $(VENV)/.installed-dev
 	$(BIN)/pytest -m long tests/wheel/test_installation.py
+
+# Whether this commit can get the tag of its version: it is the main branch, with nothing that is not committed.
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+ready:
+	@test "$$(git branch --show-current)" = main || { echo "Only the branch main gets a tag."; exit 1; }
+	@test -z "$$(git status --porcelain)" || { echo "This is not in the commit:"; git status --short; exit 1; }
+	@! git rev-parse --quiet --verify refs/tags/$(VERSION) > /dev/null || { echo "There is a tag $(VERSION) already."; exit 1; }
+
+# Tries what a version promises, lists its wheels and the figures that are older than the product, and prints the commands
+# that publish it. It runs none of these.
+MEASURED = git grep -oE 'commit [0-9a-f]{7,40}' -- '*.md'
+PRODUCT  = engine projections api migrations tallybook_command.py
+release: ready test installed wheel
+	@for wheel in dist/*.whl; do sha256sum $$wheel; $(BIN)/python -m zipfile --list $$wheel; done
+	@$(MEASURED) | sort -u | while read page commit; do git diff --quiet $$commit HEAD -- $(PRODUCT) || \
+	    echo "$${page%:*} has figures of commit $$commit, and the product is newer."; done
+	@echo 'git tag --annotate $(VERSION) --message "Tallybook $(VERSION)"'
+	@echo 'git push origin main $(VERSION)'
+	@echo twine upload dist/*.whl
 
 # Dumps a database of this version, from which every later version is tested to upgrade: for the commit that gets the tag.
 dump: $(VENV)/.installed-dev

@@ -21,6 +21,14 @@ FILE: Final = ROOT / "docs" / "sbom" / "tallybook.cdx.json"
 VENDORED: Final = ROOT / "api/web/static/vendor.json"
 _LOCKED: Final = re.compile(r"^([a-z0-9-]+)==([^\s;]+)", re.MULTILINE)
 _NAMED: Final = re.compile(r"[A-Za-z0-9._-]+")
+_WORDS: Final = {
+    "Apache 2.0": "Apache-2.0",
+    "Artistic License": "Artistic-1.0-Perl",  # of text-unidecode, or the GPL
+    "BSD License": "BSD-3-Clause",  # of segno
+    "MIT License": "MIT",
+    "SIL OFL V1.1": "OFL-1.1",
+}
+"""How packages without an expression of SPDX name their licence."""
 Component = dict[str, Any]
 
 
@@ -82,10 +90,14 @@ def _stated(name: str) -> list[str]:
 
 
 def _licence(name: str) -> str | None:
+    """As SPDX has it; older packages state it in words, or only by their classifiers."""
     try:
-        return distribution(name).metadata.get("License-Expression")
+        stated = distribution(name).metadata
     except PackageNotFoundError:
         return None
+    classified = (one.rpartition(" :: ")[2] for one in stated.get_all("Classifier", ()) if one.startswith("License"))
+    words = stated.get("License-Expression") or stated.get("License") or next(classified, None)
+    return _WORDS.get(words, words) if words else None
 
 
 def _named(requirements: Iterable[str], locked: dict[str, str]) -> list[str]:

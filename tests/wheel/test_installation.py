@@ -18,7 +18,7 @@ import pytest
 from tests.desks import until
 from tests.running import environment, free_port
 from tests.wheel.sbom import ROOT
-from tests.wheel.test_wheel import build
+from tests.wheel.test_wheel import CLIENT, build
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]  # each downloads all dependencies
 MINORS: Final = (11, 12, 13, 14)
@@ -37,10 +37,7 @@ def _interpreter(minor: int) -> str | None:
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Of the product and of the client."""
     folder = tmp_path_factory.mktemp("wheels")
-    client = shutil.copytree(ROOT / "clients" / "python", folder / "client" / "source")
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder / "client")]
-    subprocess.run(command, check=True, cwd=client, capture_output=True)
-    return [build(folder / "product", umask=0o022), *(folder / "client").glob("*.whl")]
+    return [build(folder / project.name, umask=0o022, project=project) for project in (ROOT, CLIENT)]
 
 
 @contextmanager
