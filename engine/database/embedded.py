@@ -392,7 +392,7 @@ def _find_tools(place: _Place) -> _Tools:
 def _tools_of_root(place: _Place, binaries: Path) -> Iterator[_Tools]:
     """Ways not to be root, the best first.
 
-    In a user namespace root is called 1000 and keeps its files, so no file changes its owner. If the kernel or a
+    In a user namespace root is called `nobody` and keeps its files, so no file changes its owner. If the kernel or a
     container forbids that, PostgreSQL runs as `nobody`, and that user is given the data directory. If the directory
     belongs to another user already, from an earlier run or because root stepped in, PostgreSQL runs as that user.
     """
@@ -401,11 +401,12 @@ def _tools_of_root(place: _Place, binaries: Path) -> Iterator[_Tools]:
     if owner != 0:
         yield _Tools(binaries=binaries, uid=owner, become=True)
         return
-    if unshare is not None:
-        prefix = (unshare, "--user", "--map-user=1000", "--map-group=1000")
-        yield _Tools(binaries=binaries, uid=owner, prefix=prefix)
     with suppress(KeyError):
-        yield _Tools(binaries=binaries, uid=pwd.getpwnam("nobody").pw_uid, become=True)
+        nobody = pwd.getpwnam("nobody")  # initdb refuses a user who is not in the list of users
+        if unshare is not None:
+            prefix = (unshare, "--user", f"--map-user={nobody.pw_uid}", f"--map-group={nobody.pw_gid}")
+            yield _Tools(binaries=binaries, uid=owner, prefix=prefix)
+        yield _Tools(binaries=binaries, uid=nobody.pw_uid, become=True)
 
 
 def _give(place: _Place, uid: int) -> None:

@@ -310,6 +310,20 @@ def directory_for_all() -> Iterator[Path]:
 
 
 @as_root
+def test_root_needs_no_user_but_nobody(tmp_path: Path) -> None:
+    """In a mount namespace whose list of users is that of a fresh system."""
+    users = tmp_path / "passwd"
+    known = Path("/etc/passwd").read_text().splitlines(keepends=True)
+    users.write_text("".join(line for line in known if line.partition(":")[0] in {"root", "nobody"}))
+    alone = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', str(users))
+    if subprocess.run([*alone, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("this machine lets root make no mount namespace")
+    with process(*alone, sys.executable, "-c", OWNER, str(tmp_path / "data")) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline().strip().isdecimal()
+
+
+@as_root
 async def test_without_user_namespaces_root_lets_nobody_run_it(
     no_user_namespaces: pytest.MonkeyPatch, directory_for_all: Path
 ) -> None:
