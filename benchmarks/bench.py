@@ -4,8 +4,8 @@
 
 Prints a table with medians and spreads, writes everything as JSON, and a results page with charts. A full run writes
 `benchmarks/RESULTS.md`, and `results.json` and `charts/` next to it. A quick run, or one of some questions, writes the
-same into `benchmarks/partial/`, so that it does not replace a full one. `--page` writes `benchmarks/RESULTS.md` again
-from the stored results, without measuring.
+same into `benchmarks/partial/`, so that it does not replace a full one. `--page` writes `benchmarks/RESULTS.md` and the
+charts again from the stored results, without measuring.
 
 Exit codes: 0 every measured row reaches its goal; 1 some rows fall short or failed, and are named; 2 usage. Rows whose
 tools are missing (wrk, redis-server, packages of requirements.txt) are named as not measured.
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +37,7 @@ from benchmarks.questions import (
     best_results,
     catching_up,
     classifications,
+    features,
     growth,
     large_requests,
     latency,
@@ -46,13 +47,14 @@ from benchmarks.questions import (
     memory,
     overload,
     reads,
+    several,
     streams,
     verifying,
     zipf,
 )
 from benchmarks.report import Run
 from benchmarks.service import installed
-from benchmarks.setting import ROUNDS, Setting, missing_command, missing_package
+from benchmarks.setting import REDIS, ROUNDS, VALKEY, Setting, missing_command, missing_package
 from benchmarks.table import ROWS, Findings, Verdict, outcomes
 
 QUESTIONS: Final = (
@@ -74,6 +76,8 @@ QUESTIONS: Final = (
     overload,
     best_results,
     many_boards,
+    features,
+    several,
 )
 """Modules with NUMBERS (of questions), NEEDS (commands) and `measure`."""
 NUMBERS: Final = frozenset(row.number for row in ROWS)
@@ -85,7 +89,7 @@ _OUTPUT: Final = machine.ROOT / "benchmarks"
 def main() -> int:
     options = _options(sys.argv[1:])
     if options.page:
-        _write_page(report.read_json(_OUTPUT / "results.json"), _OUTPUT, (_OUTPUT / "charts").glob("*.svg"))
+        _write_page(report.read_json(_OUTPUT / "results.json"), _OUTPUT)
         return 0
     console = Console(width=None if sys.stdout.isatty() else 180)
     run = asyncio.run(measured(options, Console(stderr=True)))
@@ -113,6 +117,7 @@ async def measured(options: argparse.Namespace, talk: Console) -> Run:
             )
             findings = await _asked(setting, options.only)
         versions = {"PostgreSQL": cluster.settings["server_version"]}
+        versions |= {f"{store.name}-server": store.version for store in (REDIS, VALKEY) if store.missing is None}
         facts = machine.described(directory, versions)
     return Run(
         started_at=started_at.isoformat(" ", "minutes"),
@@ -165,14 +170,16 @@ def _title(question: ModuleType) -> str:
 def _write(run: Run, directory: Path, json: Path | None) -> None:
     directory.mkdir(exist_ok=True)
     report.write_json(run, json or directory / "results.json")
-    pictures: list[Path] = []
+    _write_page(run, directory)
+
+
+def _write_page(run: Run, directory: Path) -> None:
+    """The page, and its pictures; without matplotlib, the pictures stay as they are."""
+    pictures = directory / "charts"
     if missing_package("matplotlib") is None:
-        pictures = importlib.import_module("benchmarks.charts").drawn(run, directory / "charts")
-    _write_page(run, directory, pictures)
-
-
-def _write_page(run: Run, directory: Path, pictures: Iterable[Path]) -> None:
-    (directory / report.PAGE).write_text(report.page(run, [str(file.relative_to(directory)) for file in pictures]))
+        importlib.import_module("benchmarks.charts").draw(run, pictures)
+    charts = [str(file.relative_to(directory)) for file in pictures.glob("*.svg")]
+    (directory / report.PAGE).write_text(report.page(run, charts))
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:

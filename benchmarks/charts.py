@@ -10,17 +10,45 @@ from matplotlib import pyplot
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from benchmarks.report import Run
+from benchmarks.report import HEADLINES, Run
 from benchmarks.table import Outcome
 
 WIDTH_INCHES: Final = 9.0
-_ADDS: Final = re.compile(r"add\.json, (ceiling|crud|redis|ours), (\d+) competitors")
+_ADDS: Final = re.compile(r"add\.json, (ceiling|crud|redis|valkey|ours), (\d+) competitors")
 _FIXED_RATE: Final = re.compile(r"2,000 adds a second, (ceiling|crud|redis|ours): (p50|p90|p99)")
 _OVERLOAD: Final = re.compile(r"overload, (there|back): ([\d,]+) connections")
 _PROPORTIONS: Final = (0.25, 0.5, 1, 2, 4, 8)
+_US: Final = "Tallybook"
+_OURS: Final = (_US, "verifying", "replaying")
+_AUDIT: Final = "seconds for a million events"
+_PANELS: Final = {
+    "points a second, 20 competitors": {
+        _US: "add.json, ours, 20 competitors",
+        "Redis": "add.json, redis, 20 competitors",
+        "Valkey": "add.json, valkey, 20 competitors",
+        "with RANK()": "add.json, crud, 20 competitors",
+    },
+    "points a second, 1,000 competitors": {
+        _US: "add.json, ours, 1000 competitors",
+        "with RANK()": "add.json, crud, 1000 competitors",
+    },
+    "reads a second": {_US: "GET rankings.json, ours", "doing nothing": "GET rankings.json, ceiling"},
+    "points a second, 1,000 tournaments": {
+        _US: "add.json, 1,000 tournaments, ours",
+        "doing nothing": "add.json, 1,000 tournaments, ceiling",
+    },
+    _AUDIT: {"verifying": "verify", "replaying": "full replay", "only reading": "plain SELECT"},
+    "ms for 99 of 100, 500 a second": {
+        _US: "500 adds a second, ours: p99",
+        "Redis": "500 adds a second, redis: p99",
+        "with RANK()": "500 adds a second, crud: p99",
+    },
+}
+"""Titles, and names of contestants with their figures; "doing nothing" is a handler that does nothing."""
 _GOOD: Final = "#3b6ea5"
+_OTHER: Final = "#9aa5b1"
 _BAD: Final = "#bf616a"
-_COLORS: Final = {"ceiling": "#9aa5b1", "crud": "#d08770", "redis": "#bf616a", "ours": "#3b6ea5"}
+_COLORS: Final = {"ceiling": "#9aa5b1", "crud": "#d08770", "redis": "#bf616a", "valkey": "#a3749b", "ours": "#3b6ea5"}
 _STYLE: Final[Any] = {
     "svg.hashsalt": "tallybook",  # the same figures give the same file
     "svg.fonttype": "none",
@@ -31,23 +59,45 @@ _STYLE: Final[Any] = {
 }
 
 
-def drawn(run: Run, directory: Path) -> list[Path]:
-    """The pictures that this run has figures for."""
+def draw(run: Run, directory: Path) -> None:
+    """Draws the pictures that this run has figures for, and no others."""
     mpl.use("svg")
     directory.mkdir(exist_ok=True)
+    for old in directory.glob("*.svg"):
+        old.unlink()
     with mpl.rc_context(_STYLE):
         figures = {
+            HEADLINES: _headlines(run),
             "rows": _rows(run.outcomes),
             "adds": _adds(run),
             "fixed-rate": _fixed_rate(run),
             "overload": _overload(run),
         }
-        files = []
         for name, figure in figures.items():
             if figure is not None:
-                files.append(directory / f"{name}.svg")
-                figure.savefig(files[-1], metadata={"Date": None})
-    return files
+                figure.savefig(directory / f"{name}.svg", metadata={"Date": None})
+
+
+def _headlines(run: Run) -> Any:
+    """What people ask first: a small picture for each, with a bar for each contestant."""
+    known = {one.name: median(one.samples) for one in run.figures}
+    panels = [
+        (title, {who: known[name] for who, name in names.items() if name in known}) for title, names in _PANELS.items()
+    ]
+    if not all(bars for _, bars in panels):
+        return None
+    figure, places = pyplot.subplots(2, 3, figsize=(WIDTH_INCHES, 4.2))
+    for axes, (title, bars) in zip(places.flat, panels, strict=True):
+        values = [1e6 / value if title == _AUDIT else value for value in bars.values()]
+        colors = [_GOOD if who in _OURS else _OTHER for who in bars]
+        drawn = axes.barh(list(bars), values, color=colors, height=0.6)
+        axes.bar_label(drawn, fmt="{:,.0f}" if max(values) >= 100 else "{:.1f}", padding=2, fontsize=8)
+        axes.invert_yaxis()
+        axes.set_xticks([])
+        axes.margins(x=0.25)
+        axes.spines["bottom"].set_visible(False)
+        axes.set_title(title, fontsize=9, loc="left")
+    return figure
 
 
 def _rows(outcomes: list[Outcome]) -> Any:

@@ -108,6 +108,44 @@ async def peer(setting: Setting, url: str, token: str, requests: Path) -> Load:
     return load
 
 
+class Metered(Struct, frozen=True, kw_only=True):
+    """Answers a second, and microseconds of processor time for each: of all API processes, and of PostgreSQL for
+    them."""
+
+    rate: float
+    api_us: float
+    postgres_us: float
+
+    @property
+    def whole_us(self) -> float:
+        return self.api_us + self.postgres_us
+
+
+async def metered(
+    setting: Setting, services: list[Service], tournaments: list[Tournament], files: list[Path]
+) -> Metered:
+    """One run of the product, checked: each of several services on one database gets the requests of its file, over an
+    equal share of the connections. Raises WrongAnswer."""
+    before = await ledger.opened(services[0], tournaments)
+    meters = [await costs.started(service) for service in services]
+    loads = await asyncio.gather(
+        *(
+            setting.load(service.url, file, connections=CONNECTIONS // len(services))
+            for service, file in zip(services, files, strict=True)
+        )
+    )
+    answers = sum(load.answers for load in loads)
+    spent = [await meter.spent(answers) for meter in meters]
+    await before.close(
+        acknowledged=sum(load.adds_acknowledged for load in loads), sent=sum(load.adds_sent for load in loads)
+    )
+    return Metered(
+        rate=sum(load.rate for load in loads),
+        api_us=sum(one[costs.API] for one in spent),
+        postgres_us=spent[0]["PostgreSQL for tallybook api"],  # of all services
+    )
+
+
 def against(findings: Findings, key: str, ours: list[Load], other: list[Load]) -> None:
     """Sets a row to the ratio of two rates, round by round. Raises WrongAnswer if the sizes of their answers differ."""
     for one, another in zip(ours, other, strict=True):

@@ -81,7 +81,7 @@ def cpu_of(name: str, side: str) -> str:
 async def _ticks(service: Service) -> dict[str, dict[int, float]]:
     """Seconds of processor time so far, by side and process."""
     sides = {f"PostgreSQL for {side}": pids for side, pids in (await service.backends()).items()}
-    sides |= {API: [service.api], WORKER: [service.worker]}
+    sides |= {API: service.apis, WORKER: [service.worker]}
     return {side: {pid: machine.cpu_seconds(pid) for pid in pids} for side, pids in sides.items()}
 
 

@@ -25,6 +25,7 @@ PACKAGES: Final = (
     "psycopg",
     "redis",
     "structlog",
+    "umadb",
     "uvloop",
 )
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")

@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -92,6 +93,13 @@ async def figures_of(command: Sequence[str], settings: Mapping[str, Any], *, log
         raise ProgramFailed(f"{' '.join(command[1:])} failed with code {process.returncode}:\n{tail(log)}")
     figures: dict[str, Any] = msgspec.json.decode(said)
     return figures
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
 
 
 def tail(log: Path) -> str:

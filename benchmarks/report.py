@@ -14,10 +14,12 @@ from rich.table import Table
 
 from benchmarks import costs
 from benchmarks.machine import Machine
-from benchmarks.table import Figure, Grid, Outcome, Profile, Row, Verdict
+from benchmarks.table import FEATURES, PROCESSES, ROWS, TIMES, Figure, Grid, Outcome, Profile, Row, Verdict
 
 PACKAGES_SHOWN: Final = 12
 PAGE: Final = "RESULTS.md"
+HEADLINES: Final = "headlines"
+"""The name of the picture at the top of the page."""
 _STYLES: Final = {
     Verdict.AIM: "bold green",
     Verdict.MET: "green",
@@ -143,16 +145,136 @@ def _number(value: float) -> str:
 _INTRODUCTION: Final = """\
 # Results
 
+What one process does on a machine of {cores} cores, on which the load generator, the service, its worker and PostgreSQL
+share the cores. What that means for your machine is in [BENCHMARKS](../docs/BENCHMARKS.md).
+"""
+_METHOD: Final = """\
+## How it was measured
+
 `make bench` writes this page, and `python -m benchmarks.bench --page` writes it again without measuring.
 [results.json](results.json) has every figure: those of the peers, costs, memory, and the profile by function. The
 docstrings of [`questions/`](questions) say how each question is measured; the peers are in [`peers/`](peers).
 
 A ratio compares two figures measured one after the other in the same round; the page shows the median of the rounds.
-Absolute figures are those of this machine, on which the load generator, the service, its worker and PostgreSQL share
-the cores.
 """
-_GRIDS: Final = ("Any size: what grows with what", "Overload, there and back")
+_GRIDS: Final = (FEATURES, PROCESSES, "Any size: what grows with what", "Overload, there and back")
 """The separate tables that are on the page. The others are only in the JSON."""
+
+
+class _Headline(Struct, frozen=True):
+    """A row of the opening. `figures`: names of figures, or keys of rows, whose medians `shown` and `means` take."""
+
+    what: str
+    shown: str
+    means: str
+    figures: tuple[str, ...]
+
+
+_HEADLINES: Final = (
+    _Headline(
+        "points given",
+        "{0:,.0f} a second",
+        "Each is on disk before it is answered, and the answer shows the new standings of all 20 competitors.",
+        ("add.json, ours, 20 competitors",),
+    ),
+    _Headline(
+        "the same, compared with the usual transaction",
+        "{0:.0f} times as many",
+        "A transaction that updates totals and then selects with `RANK()` ranks everybody again for each point. With "
+        "1,000 competitors, it is {1:.0f} times as many here.",
+        ("3a", "3b"),
+    ),
+    _Headline(
+        "reads of rankings",
+        "{0:,.0f} a second",
+        "Enough for that many spectators who each look once a second. They see every point that was given before.",
+        ("GET rankings.json, ours",),
+    ),
+    _Headline(
+        "points for 1,000 tournaments at once",
+        "{0:,.0f} a second",
+        "Fewer than for a single one: points of different tournaments seldom share a write to disk.",
+        ("add.json, 1,000 tournaments, ours",),
+    ),
+    _Headline(
+        "an audit of a million events",
+        "{0:.1f} s",
+        "`tallybook verify` checks that nothing in the log was changed later. Computing all standings from the log "
+        "again takes {1:.1f} s.",
+        ("a million: verify", "a million: full replay"),
+    ),
+    _Headline(
+        "waiting, at 500 points a second",
+        "{0:.1f} ms",
+        "Half of the answers come within that time, 99 of 100 within {1:.1f} ms. People notice some 100 ms.",
+        ("500 adds a second, ours: p50", "500 adds a second, ours: p99"),
+    ),
+)
+
+
+class _Race(Struct, frozen=True):
+    """A line of the comparison. `theirs`: the figure, with {} for the contestant. `ours`: ours, if it is named in
+    another way. `is_less`: less is better. `reason`: why another one may be better."""
+
+    what: str
+    theirs: str
+    reason: str = "the reason is not known"
+    ours: str = ""
+    is_less: bool = False
+
+
+_COLUMNS: Final = {
+    "transaction with `RANK()`": ("crud",),
+    "Redis": ("redis", "redis, AOF always"),
+    "Valkey": ("valkey", "valkey, AOF always"),
+    "indexed table": ("an indexed table",),
+    "eventsourcing": ("eventsourcing",),
+    "UmaDB": ("UmaDB",),
+}
+"""The others, with the names that they have among the figures. All are equally durable."""
+_SHORT: Final = "their answers have ids and totals only, ours the names, colors and tags of the competitors, too"
+_RACES: Final = (
+    _Race("points, 20 competitors", "add.json, {}, 20 competitors"),
+    _Race("points, 1,000 competitors", "add.json, {}, 1000 competitors"),
+    _Race(
+        "p99 at 500 points a second",
+        "500 adds a second, {}: p99",
+        "three programs of ours share two cores with the load, and only two of theirs",
+        is_less=True,
+    ),
+    _Race("p99 at 2,000 points a second", "2,000 adds a second, {}: p99", is_less=True),
+    _Race(
+        "256 events in a commit",
+        "{}, the same events, 256 a commit",
+        "UmaDB appends to a file of its own, and neither numbers events by tournament nor chains them by hashes",
+        ours="engine.log, 256 a commit, one tournament",
+    ),
+    _Race("a million members: points", "leaderboard, points for a member, {}"),
+    _Race("a million members: five lines around one", "leaderboard, around a member, {}", _SHORT),
+    _Race("a million members: top ten", "leaderboard, top ten, {}", _SHORT),
+    _Race(
+        "a million members: memory",
+        "leaderboard, memory per member: {}",
+        "the API process keeps the competitors and their places, and PostgreSQL's share has a log and tables",
+        is_less=True,
+    ),
+    _Race(
+        "a million members: answering after a kill",
+        "leaderboard, ready after kill -9: {}",
+        "a new process reads a million lines from the tables and puts them in order; an index is there at once",
+        is_less=True,
+    ),
+    _Race("a million best results: results", "best_results, points for a member, {}"),
+    _Race("a million best results: five lines around one", "best_results, around a member, {}", _SHORT),
+    _Race("a million best results: top ten", "best_results, top ten, {}", _SHORT),
+    _Race("10,000 boards of 10", "10,000 boards of 10, {}"),
+    _Race("10,000 boards of 100", "10,000 boards of 100, {}"),
+    _Race(
+        "10,000 boards of 1,000",
+        "10,000 boards of 1,000, {}",
+        "10 million totals exceed the caches of the processor; ours are in more memory than theirs",
+    ),
+)
 
 
 class _Line(Struct, frozen=True):
@@ -210,12 +332,58 @@ SUMMARY: Final = (
 
 def page(run: Run, charts: Iterable[str]) -> str:
     """The results page, in Markdown; `charts` are the paths of pictures, relative to it."""
-    parts = [_INTRODUCTION, _conditions(run), _rows_section(run), _summary_section(run)]
-    parts += [_grid_section(grid) for grid in run.grids if grid.title in _GRIDS]
-    parts += [f"![{Path(chart).stem}]({chart})\n" for chart in sorted(charts)]
+    pictures = {Path(chart).stem: f"![{Path(chart).stem}]({chart})\n" for chart in sorted(charts)}
+    parts = [_INTRODUCTION.format(cores=run.machine.cores), _opening(run), pictures.pop(HEADLINES, "")]
+    parts += [_METHOD, _conditions(run), _rows_section(run), _races_section(run), _summary_section(run)]
+    parts += [_grid_section(grid) for title in _GRIDS for grid in run.grids if grid.title == title]
+    parts += pictures.values()
     if run.profiles:
         parts.append(_profile_section(run))
     return "\n".join(parts)
+
+
+def _opening(run: Run) -> str:
+    """What people ask first, and what it means for them."""
+    known = {figure.name: median(figure.samples) for figure in run.figures}
+    known |= {f"a million: {name}": 1e6 / known[name] for name in ("verify", "full replay") if name in known}
+    known |= {outcome.row.key: outcome.value for outcome in run.outcomes if outcome.value is not None}
+    rows = []
+    for headline in _HEADLINES:
+        if all(name in known for name in headline.figures):
+            values = [known[name] for name in headline.figures]
+            rows.append((headline.what, headline.shown.format(*values), headline.means.format(*values)))
+    return _markdown(["", "", "what it means"], rows)
+
+
+def _races_section(run: Run) -> str:
+    """How others do the same."""
+    figures = {figure.name: figure.samples for figure in run.figures}
+    lines: list[tuple[str, ...]] = []
+    reasons: dict[str, list[str]] = {}
+    measured: set[str] = set()
+    for race in _RACES:
+        ours = figures.get(race.ours or race.theirs.format("ours"))
+        cells = []
+        for column, names in _COLUMNS.items():
+            theirs = next((figures[name] for name in map(race.theirs.format, names) if name in figures), None)
+            if ours is None or theirs is None:
+                cells.append("")
+                continue
+            measured.add(column)
+            times = median(map(truediv, theirs, ours) if race.is_less else map(truediv, ours, theirs))
+            cells.append(f"{_number(times)} {TIMES}" if times >= 1 else f"**{_number(times)} {TIMES}**")
+            if times < 1:
+                reasons.setdefault(race.reason, []).append(f"{race.what} ({column})")
+        if any(cells):
+            lines.append((race.what, *cells))
+    told = (
+        "How many times as good the product is, in the same rounds; **bold** where another one is better, with the "
+        "reason below. All of them confirm only what is on disk."
+    )
+    if missing := [column for column in _COLUMNS if column not in measured]:
+        told += f" Not measured: {', '.join(missing)}."
+    why = "".join(f"- {'; '.join(which)}: {reason}.\n" for reason, which in reasons.items())
+    return f"## Next to others\n\n{told}\n\n{_markdown(['', *_COLUMNS], lines)}\n{why}"
 
 
 def _conditions(run: Run) -> str:
@@ -237,7 +405,15 @@ def _conditions(run: Run) -> str:
 
 def _rows_section(run: Run) -> str:
     head = ["#", "question", "median", "lowest to highest", "must", "aim", ""]
-    return f"## What must be reached\n\n{_markdown(head, (_cells(outcome) for outcome in run.outcomes))}"
+    return f"## What must be reached\n\n{_markdown(head, (_cells(outcome) for outcome in _all_outcomes(run)))}"
+
+
+def _all_outcomes(run: Run) -> list[Outcome]:
+    """Those of the run, and a word for each row that it did not ask."""
+    known = {outcome.row.key: outcome for outcome in run.outcomes}
+    return [
+        known.get(row.key) or Outcome(row=row, verdict=Verdict.MISSING, reason="not asked in this run") for row in ROWS
+    ]
 
 
 def _summary_section(run: Run) -> str:

@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -74,6 +74,11 @@ class Service(Struct, frozen=True, kw_only=True):
     api: int
     worker: int
 
+    @property
+    def apis(self) -> list[int]:
+        """All its current API processes."""
+        return [pid for pid in machine.children_of(self.supervisor) if pid != self.worker]
+
     async def backends(self) -> dict[str, list[int]]:
         """The processes of PostgreSQL that work for the service, by client: tallybook api, tallybook worker,
         background."""
@@ -102,15 +107,20 @@ def token(product: Product, dsn: str) -> str:
 
 @asynccontextmanager
 async def serving(
-    product: Product, dsn: str, *options: str, log: Path, known_token: str | None = None
+    product: Product,
+    dsn: str,
+    *options: str,
+    log: Path,
+    known_token: str | None = None,
+    environment: Mapping[str, str] = {},
 ) -> AsyncIterator[Service]:
-    """A service on a migrated database, with one API process and one worker. `options`: further options of `serve`.
-    `known_token`: an existing token; None: a new one is made."""
+    """A service on a migrated database, with one API process and one worker. `options`, `environment`: further options
+    of `serve`, and variables. `known_token`: an existing token; None: a new one is made."""
     async with running(
         [product.command, "serve", "--port", "0", *options],
         log=log,
         ready=r'"address":"http://[^:]+:(\d+)","event":"listening"',
-        environment={DSN_VARIABLE: dsn},
+        environment={DSN_VARIABLE: dsn, **environment},
     ) as process:
         children = processes(process.pid)
         yield Service(

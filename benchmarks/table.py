@@ -40,6 +40,7 @@ ROWS: Final = (
     Row(key="3a", question="add.json, 20 competitors / crud", must=4),
     Row(key="3b", question="add.json, 1,000 competitors / crud", must=20),
     Row(key="4", question="add.json, 20 competitors / redis with AOF always", must=1.5),
+    Row(key="4b", question="the same / valkey with AOF always", must=1.5),
     Row(key="5a", question="GET rankings.json / ceiling", must=0.92, aim=1),
     Row(key="5b", question="GET competitions.json, 100 a page / ceiling", must=0.85, aim=1),
     Row(key="6", question="add.json, 1,000 tournaments, Zipf-distributed / ceiling", must=0.4, aim=0.6),
@@ -61,6 +62,7 @@ ROWS: Final = (
         must=2.2,
         aim=3,
     ),
+    Row(key="10d", question="10a / UmaDB, the same events and conditions", must=0.8, aim=1),
     Row(key="11", question="full replay / plain SELECT of the same rows", must=0.65, aim=0.8),
     Row(key="12a", question="worker catching up, one tournament / rate of question 1", must=8, aim=15),
     Row(key="12b", question="worker catching up, 1,000 tournaments / rate of question 1", must=2, aim=5),
@@ -107,6 +109,13 @@ ROWS: Final = (
     Row(key="25a", question="10,000 boards of 10, ten results or the top two / redis with AOF always", must=1),
     Row(key="25b", question="the same, boards of 100 / redis", must=1),
     Row(key="25c", question="the same, boards of 1,000 / redis", must=1),
+    Row(key="26a", question="add.json with scoring, tie-breaks, expiry or 20 listeners / without", must=0.8, aim=0.95),
+    Row(key="26b", question="GET rankings.json, the same", must=0.9, aim=0.97),
+    Row(key="26c", question="add.json, every request traced / not", must=0.5),
+    Row(key="26d", question="GET rankings.json, the same", must=0.4),
+    Row(key="27a", question="add.json, 20 competitors, two API processes on two cores / one", must=0.65),
+    Row(key="27b", question="GET rankings.json, the same", must=0.9),
+    Row(key="27c", question="add.json, 1,000 tournaments, each at one of two processes / one process", must=0.75),
 )
 
 
@@ -116,6 +125,11 @@ class Figure(Struct, frozen=True, kw_only=True):
     name: str
     unit: str
     samples: list[float]
+
+
+FEATURES: Final = "What a feature costs"
+PROCESSES: Final = "Two API processes on two cores"
+"""Titles of separate tables."""
 
 
 class Grid(Struct, frozen=True, kw_only=True):

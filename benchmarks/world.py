@@ -25,6 +25,7 @@ from engine.domain.events import (
     RankingCreated,
     UnityAdded,
 )
+from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import (
     OPERATOR,
     PARTICIPANTS_MAX,
@@ -79,11 +80,12 @@ _PLACES: Final = ("Centre Court", "Halle 3", "Stade des Alpes", "Rua do Campo 12
 
 class Field(Struct, frozen=True, kw_only=True):
     """The size of each tournament. With more than PARTICIPANTS_MAX competitors, the ranking has the first
-    PARTICIPANTS_MAX."""
+    PARTICIPANTS_MAX. `lasts`: its points expire at that age; None: never."""
 
     competitors: int = 20
     unities: int = 1
     competitions: int = 0
+    lasts: str | None = None
 
 
 class Tournament(Struct, frozen=True, kw_only=True):
@@ -133,7 +135,7 @@ async def open_tournaments(connection: asyncpg.Connection, name: str, count: int
     while len(tournaments) < count:
         chunk = min(TOURNAMENTS_PER_APPEND, count - len(tournaments))
         opened = [await _open(connection, f"{name}-{len(tournaments) + n}", field) for n in range(1, chunk + 1)]
-        await _append(connection, [_founding(tournament) for tournament in opened])
+        await _append(connection, [_founding(tournament, field) for tournament in opened])
         for number in range(1, field.unities):
             await _append(connection, [_unity(tournament, number) for tournament in opened])
         tournaments += opened
@@ -155,7 +157,7 @@ async def _open(connection: asyncpg.Connection, slug: str, field: Field) -> Tour
     return tournament
 
 
-def _founding(tournament: Tournament) -> Block:
+def _founding(tournament: Tournament, field: Field) -> Block:
     """All events of a tournament except points and further unities. The ranking comes last, because it is
     structural."""
     draw = random.Random(tournament.slug)
@@ -168,6 +170,8 @@ def _founding(tournament: Tournament) -> Block:
             participants=tournament.competitor_ids[:PARTICIPANTS_MAX],
             main_unity_id=tournament.unity_ids[0],
             main_unity_name="points",
+            main_unity_lasts=field.lasts,
+            main_unity_expires_on=None if field.lasts is None else ExpiresOn.DAY,
         ),
     ]
     return unjudged(tournament, _of(facts))

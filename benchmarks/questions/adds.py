@@ -1,8 +1,8 @@
 """Questions 1 to 4: how many `add.json` of one delta does one API process acknowledge in a second?
 
 One tournament each of 20, 200 and 1,000 competitors gets adds from 64 connections without a pause. The product is
-compared with the ceiling at each size, with crud at 20 and 1,000, and with Redis at 20. Every contestant gets the same
-bodies in the same order and answers with the whole standing. The figure is answers a second.
+compared with the ceiling at each size, with crud at 20 and 1,000, with Redis and Valkey at 20. Every contestant gets
+the same bodies in the same order and answers with the whole standing. The figure is answers a second.
 
 For the product at 20 competitors, it also measures how far the tables lag behind meanwhile, the costs of an add, and at
 the end, in a run that does not count, where its API process spends its time.
@@ -20,7 +20,7 @@ from benchmarks.load import Load
 from benchmarks.peers.serving import Settings
 from benchmarks.rounds import Contestant, interleaved
 from benchmarks.service import Service
-from benchmarks.setting import Peer, Setting, missing_redis
+from benchmarks.setting import REDIS, VALKEY, Peer, Setting
 from benchmarks.table import Findings
 from benchmarks.traffic import REQUESTS, adds
 from benchmarks.world import Field, Tournament, open_tournaments, seeding
@@ -32,6 +32,7 @@ CRUD_SIZES: Final = (20, 1_000)
 COMPETITIONS: Final = 50
 SEED: Final = 1
 QUESTION_1: Final = "question 1"
+STORES: Final = {"4": REDIS, "4b": VALKEY}
 
 
 async def measure(setting: Setting) -> Findings:
@@ -71,14 +72,14 @@ class _Race:
         crud = await stack.enter_async_context(
             self._setting.peer("crud", await self._data(CRUD_SIZES, await self._setting.cluster.database("crud")))
         )
-        redis = await self._redis(stack)
+        stores = await self._stores(stack)
         contestants: dict[str, Contestant[Load]] = {}
         for size in SIZES:
             contestants[f"ceiling, {size}"] = partial(self._ceiling, ceiling, size)
             if size in CRUD_SIZES:
                 contestants[f"crud, {size}"] = partial(self._peer, crud.url, size)
-            if size == 20 and redis is not None:
-                contestants["redis, 20"] = partial(self._peer, redis.url, size)
+            if size == 20:
+                contestants |= {f"{name}, 20": partial(self._peer, peer.url, size) for name, peer in stores.items()}
             contestants[f"ours, {size}"] = partial(self._ours_observed if size == 20 else self.ours, size)
         return contestants
 
@@ -101,11 +102,14 @@ class _Race:
     async def _peer(self, url: str, size: int) -> Load:
         return await contest.peer(self._setting, url, self._service.token, self._requests[size])
 
-    async def _redis(self, stack: AsyncExitStack) -> Peer | None:
-        if missing_redis() is not None:
-            return None
-        redis = await stack.enter_async_context(self._setting.redis("adds"))
-        return await stack.enter_async_context(self._setting.peer("redis_sets", await self._data([20], redis.socket)))
+    async def _stores(self, stack: AsyncExitStack) -> dict[str, Peer]:
+        peers = {}
+        for store in STORES.values():
+            if store.missing is None:
+                running = await stack.enter_async_context(self._setting.store(store, "adds"))
+                data = await self._data([20], running.socket)
+                peers[store.name] = await stack.enter_async_context(self._setting.peer("redis_sets", data))
+        return peers
 
     async def _data(self, sizes: Iterable[int], database: str) -> Settings:
         tournaments = [tournament for size in sizes for tournament in self._fields[size]]
@@ -131,7 +135,8 @@ def _rates(findings: Findings, loads: dict[str, list[Load]]) -> None:
         contest.against(findings, key, loads[f"ours, {size}"], loads[f"ceiling, {size}"])
     for key, size in (("3a", 20), ("3b", 1_000)):
         contest.against(findings, key, loads[f"ours, {size}"], loads[f"crud, {size}"])
-    if "redis, 20" in loads:
-        contest.against(findings, "4", loads["ours, 20"], loads["redis, 20"])
-    else:
-        findings.missing["4"] = missing_redis() or ""
+    for key, store in STORES.items():
+        if store.missing is None:
+            contest.against(findings, key, loads["ours, 20"], loads[f"{store.name}, 20"])
+        else:
+            findings.missing[key] = store.missing

@@ -1,9 +1,9 @@
 """Question 10: how many events does `engine.log` append in a second, without HTTP, folds or worker?
 
-10a, 10b: one-delta events of one tournament, 256 in a commit (`trials/append.py`), against `COPY` of a row for each of
-them, in commits of the same size (`peers/raw_copy.py`), and against the event store of the library `eventsourcing`
-with the same events, in commits of the same size (`peers/eventsourcing_library.py`). For comparison, the library's
-recorder alone, and pgbench calling the append function.
+10a, 10b, 10d: one-delta events of one tournament, 256 in a commit (`trials/append.py`), against others with the same
+events in commits of the same size: `COPY` of a row for each (`peers/raw_copy.py`), the event store of the library
+`eventsourcing` (`peers/eventsourcing_library.py`), and UmaDB (`peers/umadb_server.py`). For comparison, the library's
+recorder alone, UmaDB without conditions, and pgbench calling the append function.
 
 10c: 64 in a commit, drawn Zipf-distributed over 1,000 tournaments, against the rate of question 1, measured in the same
 rounds.
@@ -38,6 +38,8 @@ ZIPF_QUICK_COMMITS: Final = 150
 OURS: Final = "engine.log, 256 a commit, one tournament"
 COPY: Final = "COPY of the same rows, 256 a commit"
 EVENTSOURCING: Final = "eventsourcing, the same events, 256 a commit"
+UMADB: Final = "UmaDB, the same events, 256 a commit"
+UNCONDITIONAL: Final = "UmaDB without conditions, 256 a commit"
 RECORDER: Final = "eventsourcing, its recorder alone, 256 a commit"
 PGBENCH: Final = "pgbench with the append function, 256 a commit"
 ADDS: Final = "question 1, beside question 10"
@@ -62,8 +64,8 @@ async def measure(setting: Setting) -> Findings:
     findings = _findings(rates)
     for name, samples in race.busy_us.items():
         findings.figure(f"{name}: processor time of the process per event", "µs", samples)
-    if race.recorder_rates:
-        findings.figure(RECORDER, "a second", race.recorder_rates)
+    for name, samples in race.others.items():
+        findings.figure(name, "a second", samples)
     return findings
 
 
@@ -72,7 +74,7 @@ class _Race:
     round."""
 
     def __init__(self, setting: Setting, dsn: str, tournaments: list[Tournament]) -> None:
-        self.recorder_rates: list[float] = []
+        self.others: dict[str, list[float]] = {}
         self.busy_us: dict[str, list[float]] = {OURS: [], ZIPF: []}
         self._setting = setting
         self._dsn = dsn
@@ -84,6 +86,8 @@ class _Race:
         contestants: dict[str, Contestant[float]] = {OURS: self.ours, COPY: self.copy}
         if missing_package("eventsourcing") is None:
             contestants[EVENTSOURCING] = self.eventsourcing
+        if missing_package("umadb") is None:
+            contestants[UMADB] = self.umadb
         return contestants
 
     async def ours(self) -> float:
@@ -106,8 +110,22 @@ class _Race:
             "commits": self._commits // EVENTSOURCING_SHARE,
         }
         figures = await self._setting.peer_trial("eventsourcing_library", settings)
-        self.recorder_rates.append(figures["recorder"])
+        self.others.setdefault(RECORDER, []).append(figures["recorder"])
         return float(figures["store"])
+
+    async def umadb(self) -> float:
+        directory = self._setting.directory / f"umadb-{len(self._unused)}"
+        directory.mkdir()
+        settings = {
+            "database": self._dsn,
+            "tournament_id": self._tournament.tournament_id,
+            "size": SIZE,
+            "commits": self._commits,
+            "directory": str(directory),
+        }
+        figures = await self._setting.peer_trial("umadb_server", settings)
+        self.others.setdefault(UNCONDITIONAL, []).append(figures["unconditional"])
+        return float(figures["conditional"])
 
     async def pgbench(self, program: str, tournament: Tournament) -> float:
         await self._setting.cluster.checkpoint()
@@ -132,10 +150,11 @@ def _findings(rates: dict[str, list[float]]) -> Findings:
     for name, samples in rates.items():
         findings.figure(name, "a second", samples)
     findings.ratio("10a", rates[OURS], rates[COPY])
-    if EVENTSOURCING in rates:
-        findings.ratio("10b", rates[OURS], rates[EVENTSOURCING])
-    else:
-        findings.missing["10b"] = missing_package("eventsourcing") or ""
+    for key, peer, package in (("10b", EVENTSOURCING, "eventsourcing"), ("10d", UMADB, "umadb")):
+        if peer in rates:
+            findings.ratio(key, rates[OURS], rates[peer])
+        else:
+            findings.missing[key] = missing_package(package) or ""
     if ADDS in rates:
         findings.ratio("10c", rates[ZIPF], rates[ADDS])
     else:

@@ -21,7 +21,7 @@ from benchmarks.peers.serving import Settings
 from benchmarks.processes import figures_of
 from benchmarks.rounds import Contestant, interleaved
 from benchmarks.service import Service
-from benchmarks.setting import Peer, Setting, missing_redis
+from benchmarks.setting import REDIS, Peer, Setting
 from benchmarks.table import Findings
 from benchmarks.traffic import REQUESTS, adds
 from benchmarks.world import Field, Tournament, open_tournaments, seeding
@@ -85,8 +85,8 @@ class _Race:
             "ceiling": await stack.enter_async_context(setting.peer("ceiling", sizes)),
             "crud": await stack.enter_async_context(setting.peer("crud", crud)),
         }
-        if missing_redis() is None:
-            redis = await stack.enter_async_context(setting.redis("latency"))
+        if REDIS.missing is None:
+            redis = await stack.enter_async_context(setting.store(REDIS, "latency"))
             kept = Settings(token=token, database=redis.socket, rankings=rankings)
             peers["redis"] = await stack.enter_async_context(setting.peer("redis_sets", kept))
         return peers
@@ -147,7 +147,7 @@ def _findings(figures: dict[str, list[Figures]]) -> Findings:
             for what in ("p50", "p90", "p99", "highest", "driver_late_p99"):
                 findings.figure(f"{name}: {what.replace('_', ' ')}", "ms", [one[f"{what}_ms"] for one in runs])
     for key, rate in zip(("9a", "9b"), RATES, strict=True):
-        if (refusal := missing_redis()) is not None:
+        if (refusal := REDIS.missing) is not None:
             findings.missing[key] = refusal
             continue
         p99 = {who: [one["p99_ms"] for one in figures[_fixed(rate, who)]] for who in ("crud", "redis", "ours")}

@@ -1,7 +1,8 @@
 """Question 20: a leaderboard of a million: what do changes and windows cost, also in a sorted set or an indexed table?
 
-Redis (`ZINCRBY`, `ZREVRANK`, `ZREVRANGE`; with AOF always, and with AOF everysec) and PostgreSQL (an index on the
-total, `count(*)` for the rank), each behind aiohttp, and the product with minimal answers and windows. All start with
+Redis (`ZINCRBY`, `ZREVRANK`, `ZREVRANGE`; with AOF always, and with AOF everysec), Valkey with AOF always, and
+PostgreSQL (an index on the total, `count(*)` for the rank), each behind aiohttp, and the product with minimal answers
+and windows. All start with
 the same totals and are sent the same bodies over 64 connections: points for one member, five lines on each side of a
 member, the top ten. The peers keep no history, have no equal positions and answer with ids alone; the product answers
 with the competitors of the window, and its changes are judged, versioned and kept in a log permanently.
@@ -35,7 +36,7 @@ from benchmarks.peers.serving import Recorded, Settings
 from benchmarks.processes import ProgramFailed
 from benchmarks.rounds import interleaved
 from benchmarks.service import Service, owner
-from benchmarks.setting import Peer, Setting, missing_redis
+from benchmarks.setting import REDIS, VALKEY, Peer, Setting, Store
 from benchmarks.sizes import worlds
 from benchmarks.sizes.measuring import wait_for_tables
 from benchmarks.sizes.worlds import Size, World
@@ -50,7 +51,7 @@ MEMBERS: Final = 1_000_000
 QUICK_MEMBERS: Final = 10_000
 REQUESTS: Final = 50_000
 SECONDS: Final = 8
-QUICK_SECONDS: Final = 2
+QUICK_SECONDS: Final = 1
 CHECKED: Final = 20
 """Windows around members that are compared with the log."""
 READY_SECONDS_MAX: Final = 120.0
@@ -68,27 +69,29 @@ Written = Callable[..., list[Request]]
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What a board counts, and its peers. `kinds`: kinds of requests, by row. `redis`: the peer's module, and for the
-    name of each contestant when it syncs. `writes` makes the requests, and `counted` the board from the log."""
+    """What a board counts, and its peers. `kinds`: kinds of requests, by row. `redis`: the module of the peer that runs
+    on each of `stores`, by the names of contestants. `writes` makes the requests, and `counted` the board from the
+    log."""
 
     name: str
     number: int
     counts: Counts
     kinds: dict[str, str]
     redis: str
-    syncs: dict[str, str]
+    stores: dict[str, Store]
     has_table: bool
     writes: Written
     counted: Callable[[asyncpg.Connection, Tournament], Awaitable[leaderboard.Board]]
 
 
+VALKEY_ALWAYS: Final = "valkey, AOF always"
 SUMS: Final = Rules(
     name="leaderboard",
     number=20,
     counts=Counts.SUM,
     kinds={"20a": WRITES, "20b": AROUND, "20c": TOP},
     redis="leaderboard_redis",
-    syncs={ALWAYS: "always", EVERYSEC: "everysec"},
+    stores={ALWAYS: REDIS, EVERYSEC: Store("redis", "everysec"), VALKEY_ALWAYS: VALKEY},
     has_table=True,
     writes=traffic.leaderboard_adds,
     counted=leaderboard.counted,
@@ -134,7 +137,7 @@ async def raced(setting: Setting, rules: Rules) -> Findings:
         await race.weigh(findings)
         await race.kill_all(findings)
     if ALWAYS not in race.contestants:
-        findings.missing |= dict.fromkeys(rules.kinds, missing_redis() or "")
+        findings.missing |= dict.fromkeys(rules.kinds, REDIS.missing or "")
     if setting.quick:
         findings.notes.append(f"{rules.number}: scaled down, {members:,} members instead of {MEMBERS:,}")
     return findings
@@ -180,9 +183,9 @@ class _Race:
             revive=_nothing,
             recorded=self._events,
         )
-        if missing_redis() is None:
-            for name, fsync in self._rules.syncs.items():
-                await self._enter_redis(stack, name, fsync)
+        for name, one in self._rules.stores.items():
+            if one.missing is None:
+                await self._enter_store(stack, name, one)
         if self._rules.has_table:
             await self._enter_table(stack)
         for name, contestant in self.contestants.items():
@@ -200,22 +203,22 @@ class _Race:
             recorded=partial(self._counted, peer.url),
         )
 
-    async def _enter_redis(self, stack: AsyncExitStack, name: str, fsync: str) -> None:
-        kept = f"{self._rules.redis}-{fsync}"
-        redis = await stack.enter_async_context(self._setting.redis(kept, fsync, is_killed=True))
-        peer = await self._peer(stack, self._rules.redis, redis.socket)
+    async def _enter_store(self, stack: AsyncExitStack, name: str, one: Store) -> None:
+        kept = self._rules.name
+        running = await stack.enter_async_context(self._setting.store(one, kept, is_killed=True))
+        peer = await self._peer(stack, self._rules.redis, running.socket)
 
         async def revive() -> None:
-            await stack.enter_async_context(self._setting.redis(kept, fsync))
+            await stack.enter_async_context(self._setting.store(one, kept))
 
         async def store() -> list[int]:
-            return [redis.pid]
+            return [running.pid]
 
         self.contestants[name] = Contestant(
             url=peer.url,
             serving=peer.pid,
             store=store,
-            kill=partial(_kill, redis.pid),
+            kill=partial(_kill, running.pid),
             revive=revive,
             recorded=partial(self._counted, peer.url),
         )
@@ -255,14 +258,16 @@ class _Race:
             serving = machine.rss_bytes(contestant.serving)
             store = sum(map(machine.pss_bytes, await contestant.store()))
             count = len(self._members)
-            findings.figure(f"memory per member, serving process: {name}", "bytes", [serving / count])
-            findings.figure(f"memory per member, store: {name}", "bytes", [store / count])
+            of = f"{self._rules.name}, memory per member"
+            findings.figure(f"{of}, serving process: {name}", "bytes", [serving / count])
+            findings.figure(f"{of}, store: {name}", "bytes", [store / count])
+            findings.figure(f"{of}: {name}", "bytes", [(serving + store) / count])
 
     async def kill_all(self, findings: Findings) -> None:
         """How long each takes to answer again. The table comes last, because killing it restarts PostgreSQL for all."""
         for name, contestant in self.contestants.items():
             seconds = await _ready_again(contestant, self._window, self._service.token)
-            findings.figure(f"ready after kill -9: {name}", "s", [seconds])
+            findings.figure(f"{self._rules.name}, ready after kill -9: {name}", "s", [seconds])
 
     @property
     def _window(self) -> str:

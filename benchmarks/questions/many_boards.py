@@ -1,9 +1,9 @@
 """Question 25: 10,000 leaderboards of 10, 100 and 1,000 members, where the best result of each counts.
 
 The workload `leaderboard-top-{10,100,1000}` of redis-benchmarks-specification: 60 % of the requests write results of
-ten members of one board, 40 % read its top two, over 200 connections. Redis, behind aiohttp, gets the same bodies,
-without durability and with AOF always. All boards begin empty. The product's answer to a read has the competitors, too;
-its boards are rankings, a thousand in a tournament.
+ten members of one board, 40 % read its top two, over 200 connections. Redis and Valkey with AOF always, and Redis
+without durability, behind aiohttp, get the same bodies. All boards begin empty. The product's answer to a read has the
+competitors, too; its boards are rankings, a thousand in a tournament.
 """
 
 import random
@@ -22,7 +22,7 @@ from benchmarks.load import Load
 from benchmarks.peers.serving import Recorded, Settings
 from benchmarks.rounds import interleaved
 from benchmarks.service import Service
-from benchmarks.setting import Setting, missing_redis
+from benchmarks.setting import REDIS, VALKEY, Setting, Store
 from benchmarks.sizes import worlds
 from benchmarks.table import Findings
 from benchmarks.traffic import Request
@@ -37,7 +37,7 @@ MEMBERS: Final = {"25a": 10, "25b": 100, "25c": 1_000}
 BOARDS: Final = 10_000
 QUICK_BOARDS: Final = 50
 SECONDS: Final = 8
-QUICK_SECONDS: Final = 3
+QUICK_SECONDS: Final = 2
 REQUESTS: Final = 50_000
 READS: Final = 0.4
 WRITTEN: Final = 10
@@ -50,7 +50,7 @@ SEED: Final = 25
 OURS: Final = "ours"
 ALWAYS: Final = "redis, AOF always"
 NOT_DURABLE: Final = "redis, not durable"
-_SYNCS: Final = {ALWAYS: "always", NOT_DURABLE: None}
+_STORES: Final = {ALWAYS: REDIS, NOT_DURABLE: Store("redis", None), "valkey, AOF always": VALKEY}
 
 
 async def measure(setting: Setting) -> Findings:
@@ -66,7 +66,7 @@ async def measure(setting: Setting) -> Findings:
             findings.figure(f"{boards:,} boards of {members:,}, {name}: p99", "ms", samples)
         if ALWAYS in loads:
             findings.ratio(key, [load.rate for load in loads[OURS]], [load.rate for load in loads[ALWAYS]])
-    if missing := missing_redis():
+    if missing := REDIS.missing:
         findings.missing |= dict.fromkeys(MEMBERS, missing)
     if setting.quick:
         findings.notes.append(f"25: scaled down, {boards:,} boards instead of {BOARDS:,}")
@@ -91,9 +91,11 @@ async def _measured(setting: Setting, count: int, members: int, key: str) -> tup
         runs: dict[str, Callable[[], Awaitable[Load]]] = {}
         before: dict[str, int] = {}
         urls = {OURS: service.url}
-        for rival, fsync in _SYNCS.items() if missing_redis() is None else ():
-            redis = await stack.enter_async_context(setting.redis(f"{members}-{fsync}", fsync))
-            settings = Settings(token=service.token, database=redis.socket)
+        for rival, store in _STORES.items():
+            if store.missing is not None:
+                continue
+            running = await stack.enter_async_context(setting.store(store, name))
+            settings = Settings(token=service.token, database=running.socket)
             urls[rival] = (await stack.enter_async_context(setting.peer("boards_redis", settings))).url
         seconds = setting.scaled(SECONDS, quick=QUICK_SECONDS)
         for contestant, url in urls.items():

@@ -34,7 +34,7 @@ from msgspec.structs import replace
 from benchmarks import asking, ledger, load, machine
 from benchmarks.peers.serving import Settings
 from benchmarks.service import Service, owner
-from benchmarks.setting import Setting, missing_redis
+from benchmarks.setting import REDIS, Setting
 from benchmarks.table import Findings, Grid, percentile
 from benchmarks.traffic import REQUESTS, adds
 from benchmarks.world import Field, Tournament, open_tournaments, seeding
@@ -234,8 +234,8 @@ async def _peers(findings: Findings, crowd: _Crowd, connections: int) -> None:
     for name, (module, settings) in peers.items():
         async with setting.peer(module, settings) as peer:
             await _peer(findings, crowd, name, peer.url, crowd.requests, connections)
-    if missing_redis() is None:
-        async with setting.redis("overload") as redis:
+    if REDIS.missing is None:
+        async with setting.store(REDIS, "overload") as redis:
             settings = Settings(token=token, database=redis.socket, rankings=rankings)
             async with setting.peer("redis_sets", settings) as peer:
                 await _peer(findings, crowd, "redis", peer.url, crowd.requests, connections)

@@ -16,7 +16,6 @@ import asyncio
 import random
 import re
 import shutil
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -31,7 +30,7 @@ from msgspec import Struct
 
 from benchmarks import load, machine
 from benchmarks.load import CONNECTIONS
-from benchmarks.processes import running
+from benchmarks.processes import free_port, running
 from benchmarks.rounds import Contestant, interleaved
 from benchmarks.service import DSN_VARIABLE, Product, installed, token
 from benchmarks.traffic import REQUESTS, adds, store
@@ -85,12 +84,6 @@ class Cost(Struct, frozen=True):
     def in_all(self) -> float:
         """Without the proxy."""
         return self.services + self.postgres
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 @asynccontextmanager
