@@ -12,8 +12,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from api.cli.criteria_text import criterion_notation, criterion_text
-from api.interface.competition_names import result_text
+from api.interface.competition_names import competition_result_text
 from api.interface.direction import isolated
+from api.web.result_text import result_text
 from api.web.scored_text import scored_text
 from api.web.words import Words
 from engine.domain.notation import Notation
@@ -251,7 +252,8 @@ class ExplanationText:
         if competition is None:
             return f"competition {competition_id}"
         voided = "" if competition.voided_at is None else ", since voided"
-        return f"{result_text(self._names, competition, score)}, group {competition.group_id}{voided}"
+        said = score and result_text(self._words, score)
+        return f"{competition_result_text(self._names, competition, said)}, group {competition.group_id}{voided}"
 
     def _overtaking(self, overtaking: Overtaking) -> str:
         who, whom = self._name(overtaking.who), self._name(overtaking.whom)

@@ -40,7 +40,7 @@ def short_text(names: NamesById, competition: Competition, of_many: str) -> str:
     )
 
 
-def result_text(
+def competition_result_text(
     names: NamesById, competition: Competition, score: str | UnsetType = UNSET, of_many: str = OF_MANY
 ) -> str:
     """A competition with the score or the two performances that it had, and where it was. `of_many`: as in

@@ -101,7 +101,7 @@ def board_page(
                 _pages(site, mode, table, query, words("lines_below_label")) if mode is not TV else None,
                 **_told(site, mode, table, query),
             ),
-            competitions_part(words, competitions_shape(table), to) if mode is BOARD else None,
+            competitions_part(words, competitions_shape(words, table), to) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
             _foot(site, mode, table, query, origin, pages),
         )
@@ -215,7 +215,7 @@ def _head(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
         site.titled(),
         element("h1", name_text(heading), class_="long" if len(heading) > TITLE_LONG else None),
         element("p", _moment(site.words, table, query), class_=f"moment {kind or ''}".strip(), id="moment"),
-        None if mode is EMBED else latest_part(site.words, competitions_shape(table), to),
+        None if mode is EMBED else latest_part(site.words, competitions_shape(site.words, table), to),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
+from api.web.result_text import ended_text, score_text
 from api.web.words import Words
 from projections.answers.rounds import DatedMatch
 
@@ -31,10 +32,12 @@ def _entry(words: Words, host: str, match: DatedMatch) -> list[str]:
     begins = f"DTSTART:{_time(match.begins)}"
     if words.is_day(match.begins):  # without an end it lasts the day
         begins = f"DTSTART;VALUE=DATE:{_date(words.local(match.begins))}"
-    score = one.result if isinstance(one.result, str) else None
-    middle = f" {score} " if score is not None and len(match.names) == 2 else " \N{EN DASH} "
+    result = one.result if isinstance(one.result, str) and len(match.names) == 2 else ""
+    score = score_text(words, result)
+    middle = f" {score} " if score else " \N{EN DASH} "
     number = "" if one.round is None else words("round", number=one.round)
-    said = {"SUMMARY": middle.join(match.names), "LOCATION": one.location, "DESCRIPTION": one.round_name or number}
+    about = ", ".join(filter(None, (one.round_name or number, "" if score else ended_text(words, result))))
+    said = {"SUMMARY": middle.join(match.names), "LOCATION": one.location, "DESCRIPTION": about}
     return [
         "BEGIN:VEVENT",
         f"UID:{match.competition_id}@{host}",

@@ -8,10 +8,10 @@ from api.interface.direction import isolated
 from api.interface.sports import column_of, in_order
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, RankingPage, Site, dot, framed_about, name_text
+from api.web.result_text import ended_text, result_text, score_text
 from api.web.scored_text import scored_text
 from api.web.table import unity_name
 from api.web.words import Words
-from engine.domain.scoring import word_of
 from engine.domain.terms import RankingId, UnityId
 from projections.answers.about_competition import AboutCompetition, AboutCompetitionQuestion, EnteredResult, TakingPart
 from projections.answers.names import NamesById
@@ -19,18 +19,6 @@ from projections.answers.rankings import ListedUnity
 
 COMPETITIONS: Final = "/competitions"
 """The path of the pages of competitions, below that of the board."""
-_ENDINGS: Final[Mapping[str, str]] = {
-    "aet": "ended_extra_time",
-    "ot": "ended_extra_time",
-    "so": "ended_shootout",
-    "pen": "ended_penalties",
-    "wo": "ended_walkover",
-    "walkover": "ended_walkover",
-    "awarded": "ended_awarded",
-    "abandoned": "ended_abandoned",
-    "bye": "bye",
-}
-"""What words of results say."""
 _PERFORMANCES_TOLD: Final = 3
 
 
@@ -43,7 +31,7 @@ def competition_page(
     heading = None
     if len(competition.participants) == 2:
         one, other = [names.competitor(who).name for who in competition.participants]
-        between = result if result and "|" not in result else "\N{EN DASH}"
+        between = (score_text(words, result) if "|" not in result else "") or "\N{EN DASH}"
         title = f"{isolated(one)} {between} {isolated(other)}"
         heading = joined((name_text(one), f" {between} ", name_text(other)))
     return framed_about(
@@ -62,12 +50,11 @@ def _said(words: Words, found: AboutCompetition, result: str) -> Html:
     """Round, time, place, and how it ended."""
     shown, competition = found.shown, found.shown.competition
     number = None if competition.round is None else words("round", number=competition.round)
-    ending = _ENDINGS.get(word_of(result)) if result else None
     said: list[Child] = [
         name_text(competition.round_name) if competition.round_name else number,
         None if shown.took_place is None else words.when_element(shown.took_place),
         name_text(competition.location) if competition.location else None,
-        None if ending is None else words(ending),
+        ended_text(words, result) or None,
         None if competition.voided_at is None else element("strong", words("cause_void")),
     ]
     return joined([part for one in said if one is not None for part in (", ", one)][1:])
@@ -119,7 +106,7 @@ def _row(
         element(
             "td",
             element("span", name, class_="who"),
-            None if one.performance is None else f" {one.performance}",
+            None if one.performance is None else f" {result_text(words, one.performance)}",
             *[element("p", text, class_="reason") for text in why],
             element("span", words("cause_void"), class_="late") if one.struck else None,
             class_="name",
@@ -152,7 +139,7 @@ def _result(words: Words, names: NamesById, one: EnteredResult) -> Iterable[Chil
         told = ", ".join([f"{isolated(names.competitor(who).name)} {text}" for who, text in first])
         told += words("and_more", number=len(result) - len(first)) if len(result) > len(first) else ""
     elif result or one.winner_id is None:
-        told = isolated(result) if result else words("no_result")
+        told = isolated(result_text(words, result)) if result else words("no_result")
     else:
         told = isolated(names.competitor(one.winner_id).name)
     return words.time_element(one.recorded_at), ": ", told

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from api.web.html import Child, Html, element, joined
 from api.web.page import ToId, name_text, number_text, signed_text
+from api.web.result_text import ended_text, result_text, score_text
 from api.web.words import Words
 from engine.domain.notation import Notation
 from projections.answers.around import ShownCompetition, Side
@@ -33,8 +34,8 @@ class SideShape(Struct, frozen=True, gc=False):
 
 class ShownCompetitionShape(Struct, frozen=True, kw_only=True):
     """`took_place`: null: it is not known. `entered_late`: when it was entered, if later ones had been entered before.
-    `round`: its number. `result`: the score. `sides`: the participants, or some if there are more than two; `others`:
-    the number of the rest."""
+    `round`: its number. `result`: the score; `ended`: instead of it, how it ended in words, such as a walkover.
+    `sides`: the participants, or some if there are more than two; `others`: the number of the rest."""
 
     id: str
     took_place: datetime | None
@@ -43,6 +44,7 @@ class ShownCompetitionShape(Struct, frozen=True, kw_only=True):
     round: str | None = None
     round_name: str = ""
     result: str | None
+    ended: str | None = None
     sides: list[SideShape]
     others: int
 
@@ -57,18 +59,20 @@ class ShownCompetitionsShape(Struct, frozen=True, kw_only=True):
     fixtures: list[ShownCompetitionShape]
 
 
-def competitions_shape(table: BoardTable) -> ShownCompetitionsShape:
+def competitions_shape(words: Words, table: BoardTable) -> ShownCompetitionsShape:
     shown, notation = table.competitions, table.form_notation
     return ShownCompetitionsShape(
-        latest=None if shown.latest is None else competition_shape(shown.latest, notation),
-        late=None if shown.late is None else competition_shape(shown.late, notation),
-        results=[competition_shape(one, notation) for one in shown.results],
-        fixtures=[competition_shape(one, notation) for one in shown.fixtures],
+        latest=None if shown.latest is None else competition_shape(words, shown.latest, notation),
+        late=None if shown.late is None else competition_shape(words, shown.late, notation),
+        results=[competition_shape(words, one, notation) for one in shown.results],
+        fixtures=[competition_shape(words, one, notation) for one in shown.fixtures],
     )
 
 
-def competition_shape(shown: ShownCompetition, notation: Notation) -> ShownCompetitionShape:
+def competition_shape(words: Words, shown: ShownCompetition, notation: Notation) -> ShownCompetitionShape:
     competition, performed = shown.competition, any(one.performance is not None for one in shown.sides)
+    result = competition.result if isinstance(competition.result, str) and not performed else ""
+    score = score_text(words, result) or None
     return ShownCompetitionShape(
         id=str(shown.competition_id),
         took_place=shown.took_place,
@@ -76,15 +80,17 @@ def competition_shape(shown: ShownCompetition, notation: Notation) -> ShownCompe
         location=competition.location,
         round=None if competition.round is None else str(competition.round),
         round_name=competition.round_name,
-        result=competition.result if isinstance(competition.result, str) and not performed else None,
-        sides=[_side_shape(one, notation) for one in shown.sides],
+        result=score,
+        ended=ended_text(words, result) or None if score is None else None,
+        sides=[_side_shape(words, one, notation) for one in shown.sides],
         others=shown.others,
     )
 
 
-def _side_shape(side: Side, notation: Notation) -> SideShape:
+def _side_shape(words: Words, side: Side, notation: Notation) -> SideShape:
     gained = None if side.gained is None else _gained_text(side.gained, notation)
-    return SideShape(str(side.competitor_id), side.name, side.won, gained, side.performance)
+    performance = None if side.performance is None else result_text(words, side.performance)
+    return SideShape(str(side.competitor_id), side.name, side.won, gained, performance)
 
 
 def _gained_text(gained: int, notation: Notation) -> str:
@@ -145,7 +151,7 @@ def _text(words: Words, one: ShownCompetitionShape, to: ToId) -> Html:
     names = [_side(side) for side in one.sides]
     if len(names) == 2 and not one.others and all(side.performance is None for side in one.sides):
         middle = element("b", one.result) if one.result else "\N{EN DASH}"
-        who = joined((names[0], " ", middle, " ", names[1]))
+        who = joined((names[0], " ", middle, " ", names[1], None if one.ended is None else f", {one.ended}"))
     else:
         rest = words("and_more", number=one.others) if one.others else None
         who = joined((*[part for name in names for part in (", ", name)][1:], rest))

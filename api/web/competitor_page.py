@@ -13,6 +13,7 @@ from api.web.competitions import competition_shape, listed
 from api.web.explanation_part import steps_part, tiebreaks_part
 from api.web.html import Html, element, joined
 from api.web.page import Query, RankingPage, Site, ToId, abbreviated, dot, framed_about, name_text
+from api.web.result_text import ended_text, score_text
 from api.web.table import column_name, column_short, outcome_letter, unity_name, value_text
 from api.web.words import Words
 from engine.domain.events import Criterion
@@ -122,7 +123,7 @@ def _next(words: Words, found: AboutCompetitor, to: ToId) -> Html | None:
     """The next matches."""
     if not found.next or found.table is None:
         return None
-    shapes = [competition_shape(one, found.table.form_notation) for one in found.next]
+    shapes = [competition_shape(words, one, found.table.form_notation) for one in found.next]
     return element("section", element("h2", words("fixtures")), listed(words, shapes, to), class_="competitions next")
 
 
@@ -162,7 +163,8 @@ def _opponents(words: Words, found: AboutCompetitor, to_competitor: ToId, to_com
 def _met(words: Words, one: Met, to: ToId) -> Html:
     when = words("no_result") if one.took_place is None else words.day(one.took_place)
     said = when if one.won is None else words("met_won" if one.won else "met_lost")
-    return element("a", one.result or said, href=to(one.competition_id))
+    told = score_text(words, one.result) or ", ".join(filter(None, (said, ended_text(words, one.result))))
+    return element("a", told, href=to(one.competition_id))
 
 
 def _chart(words: Words, names: NamesById, found: AboutCompetitor, unity: ListedUnity) -> Html | None:

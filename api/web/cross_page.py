@@ -4,7 +4,8 @@ from typing import Final
 
 from api.web.competition_page import COMPETITIONS
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, RankingPage, Site, ToId, dot, framed_about, name_text
+from api.web.page import Query, RankingPage, Site, ToId, abbreviated, dot, framed_about, name_text
+from api.web.result_text import result_text
 from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId
 from projections.answers.cross_table import CrossTable, CrossTableQuestion
@@ -42,7 +43,7 @@ def _table(words: Words, names: NamesById, found: CrossTable, to: ToId) -> Html:
         element("th", element("abbr", number, title=name), scope="col") for number, name in enumerate(its.values(), 1)
     ]
     rows = [
-        element("tr", element("th", f"{number} ", _named(names, one), scope="row"), *_cells(found, one, to))
+        element("tr", element("th", f"{number} ", _named(names, one), scope="row"), *_cells(words, found, one, to))
         for number, one in enumerate(found.competitors, 1)
     ]
     table = element(
@@ -59,17 +60,18 @@ def _named(names: NamesById, competitor_id: CompetitorId) -> Html:
     return joined((dot(competitor.color), name_text(competitor.name)))
 
 
-def _cells(found: CrossTable, row: CompetitorId, to: ToId) -> list[Child]:
+def _cells(words: Words, found: CrossTable, row: CompetitorId, to: ToId) -> list[Child]:
     return [
         element("td", class_="self")
         if row == column
-        else element("td", *[_result(result, to(its)) for its, result in found.results.get((row, column), ())])
+        else element("td", *[_result(words, result, to(its)) for its, result in found.results.get((row, column), ())])
         for column in found.competitors
     ]
 
 
-def _result(result: str, address: str) -> Html:
-    return element("p", element("a", result, href=address) if result else "\N{MIDDLE DOT}")
+def _result(words: Words, result: str, address: str) -> Html:
+    text = abbreviated(result_text(words, result), result)
+    return element("p", element("a", text, href=address) if result else "\N{MIDDLE DOT}")
 
 
 CROSS_PAGE: Final = RankingPage(below=CROSS, link=None, question=CrossTableQuestion, page=cross_page)

@@ -7,10 +7,11 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from api.interface.competition_names import result_text
+from api.interface.competition_names import competition_result_text
 from api.interface.direction import isolated
 from api.web.html import Child, Html, element
 from api.web.page import ToId, name_text
+from api.web.result_text import result_text
 from api.web.scored_text import scored_text
 from api.web.table import unity_name
 from api.web.words import Words
@@ -231,7 +232,8 @@ def _competition(words: Words, names: NamesById, competition_id: CompetitionId, 
     competition = names.competition(competition_id)
     if competition is None:
         return words("competition_number", number=competition_id)
-    told = result_text(names, competition, score, words("competition_of"))
+    said = score and result_text(words, score)
+    told = competition_result_text(names, competition, said, words("competition_of"))
     return words("group", competition=told, number=competition.group_id)
 
 

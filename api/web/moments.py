@@ -266,7 +266,7 @@ async def table_shape(words: Words, table: BoardTable) -> TableShape:
         since_on=table.since_on,
         count=table.count,
         offset=table.offset,
-        competitions=competitions_shape(table),
+        competitions=competitions_shape(words, table),
         on=table.on,
         last=None if last is None else DatedCompetition(last_name(words, table), last.at),
         lines=await in_time_slices(collected(_lines(words, table))),

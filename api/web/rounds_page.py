@@ -50,7 +50,7 @@ def _matches(words: Words, found: RankingRound, to: ToId) -> list[Child]:
     for group_id, its in groups:
         heading = element("h2", words("group_number", number=group_id)) if len(groups) > 1 else None
         # The heading says the round.
-        shapes = [replace(competition_shape(one, found.notation), round=None, round_name="") for one in its]
+        shapes = [replace(competition_shape(words, one, found.notation), round=None, round_name="") for one in its]
         parts += heading, listed(words, shapes, to)
     if found.more:
         parts.append(element("p", words("and_more", number=found.more).strip(" ,")))

@@ -4,6 +4,7 @@ from datetime import datetime
 from itertools import groupby
 
 from api.interface.direction import isolated
+from api.web.result_text import result_text
 from api.web.words import Words
 from engine.domain.notation import Notation
 from projections.answers.names import NamesById
@@ -28,7 +29,7 @@ def scored_text(
     """Such as "3 for the win over Bari, 2:1 (corrected on 11 May 2026 from 2:2)". `of`: the competition in words, which
     is told where no single opponent is. `on`: the day of the competition is told."""
     against = "" if scored.against is None else isolated(names.competitor(scored.against).name)
-    result = "" if scored.result is None else isolated(scored.result)
+    result = "" if scored.result is None else isolated(result_text(words, scored.result))
     kind = "against" if scored.kind == "result" and against else scored.kind
     points = words.number(scored.amount, notation)
     told = words(_TOLD[kind], points=points, name=against, result=result, place=scored.place)
@@ -36,7 +37,7 @@ def scored_text(
     told += f": {of}" if of and (not against or kind == "nothing") else ""
     told = told if on is None else words("scored_on", told=told, day=words.day(on))
     corrected = [
-        words("corrected", day=day, result=", ".join(isolated(one.result) for one in of_day))
+        words("corrected", day=day, result=", ".join(isolated(result_text(words, one.result)) for one in of_day))
         for day, of_day in groupby(scored.earlier, lambda one: words.day(one.corrected_at))
     ]
     return f"{told} ({'; '.join(corrected)})" if corrected else told

@@ -111,6 +111,8 @@ USUAL_WORDS: Final[Mapping[str, Says]] = {
 """Words that every scoring knows: extra time, penalties, and what was not played."""
 ABANDONED: Final = "abandoned"
 """The word, alone or after a score, of a match that is not decided. A scoring may declare it as another word."""
+FORFEIT_OF_BOTH: Final = "-:-"
+"""What stands for the word of a match that was not played, and that both have lost."""
 USUAL_STATUSES: Final = frozenset(("dns", "dnf", "dsq", "dq", "nc"))
 """Texts that are known as no performance even where nothing is declared for them: not started, not finished,
 disqualified, not competing."""
@@ -420,12 +422,14 @@ def turned(result: str) -> str | None:
     return f"{found[2]}{between}{found[1]}{rest}"
 
 
-def word_of(result: str) -> str:
-    """The word of a result, alone or after a score, in the form in which words are compared; empty: it has none."""
-    if _FORFEIT.fullmatch(result):
-        return "wo"
-    found = _SCORE.fullmatch(result)
-    return _plain(result if found is None else found[3])
+def score_and_word(result: str) -> tuple[str, str]:
+    """The score, and the word alone or after it, in the form in which words are compared; each may be empty. A forfeit
+    has the word wo; one that both have lost, FORFEIT_OF_BOTH."""
+    text = result.strip()
+    if (signs := _FORFEIT.fullmatch(text.replace(_MINUS, "-"))) is not None:
+        return "", FORFEIT_OF_BOTH if signs[1] == signs[2] == "-" else "wo"
+    found = _SCORE.fullmatch(text)
+    return ("", _plain(text)) if found is None else (text[: found.end(2)], _plain(found[3]))
 
 
 def contradicts(participants: tuple[CompetitorId, ...], result: object, winner: CompetitorId | None) -> bool:

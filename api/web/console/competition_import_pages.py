@@ -16,6 +16,8 @@ from api.web.console.import_page import CSV, LEAVE_OUT, ROWS_SHOWN, Look, Offer,
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.html import Child, Html, element
 from api.web.page import Query, number_text
+from api.web.result_text import result_text
+from api.web.words import ENGLISH
 from engine.domain.events import Result
 from engine.domain.notation import Notation
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, RankingId, UnityId
@@ -104,7 +106,7 @@ def competitions_look(
 def _score(result: Result | None) -> str:
     if isinstance(result, dict):
         return f"{number_text(len(result))} performances"
-    return "" if result is None else result
+    return "" if result is None else result_text(ENGLISH, result)
 
 
 def _gained(amounts: Items[int | None], notation: Notation) -> str:

@@ -13,6 +13,8 @@ from api.web.console.inputs import Filling, form, new_key
 from api.web.console.typed_names import typed_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
+from api.web.result_text import result_text
+from api.web.words import ENGLISH
 from engine.domain.events import Result
 from engine.domain.terms import CompetitionId, CompetitorId
 from projections.answers.competitions import CompetitionList
@@ -143,7 +145,7 @@ def _competition(
         found.group_id,
         found.round_name or found.round,
         None if found.date is None else venue.words.when_element(found.date),
-        joined((_result(names, found.result, found.winner_id), _folded(unscored_text(names, unscored)))),
+        joined((recorded_text(names, found.result, found.winner_id), _folded(unscored_text(names, unscored)))),
     ]
     if viewer.may(Scope.WRITE):
         below = f"/competitions/{competition_id}"
@@ -159,12 +161,13 @@ def _competition(
     return row
 
 
-def _result(names: NamesById, result: Result | None, winner_id: CompetitorId | None) -> str:
+def recorded_text(names: NamesById, result: Result | None, winner_id: CompetitorId | None) -> str:
+    """What is recorded of a competition; empty: nothing."""
     winner = "" if winner_id is None else f"won by {isolated(names.competitor(winner_id).name)}"
     if result is None:
         return winner
     if isinstance(result, str):
-        return ", ".join(filter(None, (*map(isolated, result.split("|")), winner)))
+        return ", ".join(filter(None, (*map(isolated, result_text(ENGLISH, result).split("|")), winner)))
     return winner or f"{len(result)} performances"
 
 

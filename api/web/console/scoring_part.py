@@ -8,6 +8,7 @@ from api.interface.scoring_text import award_rows
 from api.web.console.frame import Venue, Viewer, data_table
 from api.web.html import Child, Html, element
 from api.web.page import name_text
+from api.web.result_text import result_text
 from api.web.words import ENGLISH
 from projections.answers.competition_results import CompetitionResults
 from projections.answers.names import NamesById
@@ -31,7 +32,7 @@ def results_part(names: NamesById, found: CompetitionResults) -> Html | None:
     for one in reversed(found.results):
         result = one.result if isinstance(one.result, str) else "" if one.result is None else "performances"
         winner = "" if one.winner_id is None else name_text(names.competitor(one.winner_id).name)
-        rows.append([ENGLISH.time_element(one.recorded_at), result or "none", winner])
+        rows.append([ENGLISH.time_element(one.recorded_at), result_text(ENGLISH, result) or "none", winner])
     heads = [("Saved", "name"), ("Result", "name"), ("Winner", "name")]
     return element(
         "section", element("h2", "Earlier and current results"), data_table("Earlier and current results", heads, rows)
@@ -48,7 +49,7 @@ def unscored_part(viewer: Viewer, venue: Venue, names: NamesById, unscored: Iter
         if viewer.may(Scope.WRITE):
             text = element("a", text, href=venue.address(f"/competitions/{one.competition_id}/record"))
         result = competition.result if isinstance(competition.result, str) else ""
-        rows.append([text, result, one.why])
+        rows.append([text, result_text(ENGLISH, result), one.why])
     if not rows:
         return None
     heads = [(venue.sport("{Match}"), "name"), ("Result", "name"), ("Why", "name")]

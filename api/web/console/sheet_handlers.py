@@ -31,6 +31,8 @@ from api.web.console.inputs import KEY, Filling, new_key
 from api.web.console.sheet import MatchRow, recorded, row_of, scorings_of
 from api.web.console.sheet_page import LINES_SHOWN, LOOKS, SheetRow, Tables, sheet_page
 from api.web.page import Query
+from api.web.result_text import result_text
+from api.web.words import ENGLISH
 from engine.domain.commands import RecordResult, RecordResults
 from engine.domain.errors import Fault, NotFound, Overtaken, PreconditionFailed, Refusal, Unacceptable
 from engine.domain.faults import unacceptable
@@ -176,7 +178,7 @@ class SheetHandlers:
                 actor = (await reading.event_at(connection, tournament_id, row.match.revised)).actor
             async with self._console.database.connection() as connection:
                 name = (await auth.names_of(connection, [actor])).get(actor)
-            what = row.match.result if isinstance(row.match.result, str) else "no result"
+            what = result_text(ENGLISH, row.match.result) if isinstance(row.match.result, str) else "no result"
             rows[competition_id] = replace(row, other=_OTHERS.format(who=name or "The operator", what=what))
         return replace(judged, rows=rows)
 

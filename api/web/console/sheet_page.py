@@ -10,6 +10,7 @@ from api.access.auth import ScorerPart
 from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.console.inputs import KEY, Filling, complaint
+from api.web.console.lists_pages import recorded_text
 from api.web.console.sheet import (
     EXTRA_TIME,
     LOST_BY_BOTH,
@@ -22,6 +23,8 @@ from api.web.console.sheet import (
 )
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text, signed_text
+from api.web.result_text import score_text
+from api.web.words import ENGLISH
 from engine.domain.scoring import ABANDONED
 from engine.domain.terms import CompetitionId
 from projections.answers.board_table import BoardTable
@@ -193,7 +196,7 @@ def _match(venue: Venue, names: NamesById, row: SheetRow, *, is_scorer: bool) ->
         shown = " – ".join(of) if len(of) <= 2 else venue.sport(f"{len(of)} {{teams}}")  # noqa: RUF001 - one against the other
         form = venue.address(f"/competitions/{number}/record")
         link = name_text(shown) if is_scorer else element("a", isolated(shown), href=form)
-        return element("p", link, f" {_recorded(match)}", class_="match")
+        return element("p", link, f" {_recorded(names, match)}", class_="match")
     said = [text for text in (_sentence(row.wrong), row.asked and venue.sport(row.asked), row.other) if text]
     described = f"said-{number}" if said else None
     boxes = [
@@ -220,7 +223,7 @@ def _match(venue: Venue, names: NamesById, row: SheetRow, *, is_scorer: bool) ->
         if not is_scorer
         else None,
         element("p", *_when(venue, match), class_="when"),
-        live(f"match-{number}", _recorded(match)),
+        live(f"match-{number}", _recorded(names, match)),
         element("p", " ".join(said), class_="fault", id=described) if said else None,
         _sure(number) if row.asked else None,
         element("input", type="hidden", name=f"was[{number}]", value=row.was),
@@ -282,10 +285,13 @@ def _when(venue: Venue, match: RoundMatch) -> Iterator[Child]:
         yield joined((" · ", name_text(match.location)))
 
 
-def _recorded(match: RoundMatch) -> str:
+def _recorded(names: NamesById, match: RoundMatch) -> str:
     if match.result is None:
         return ""
-    return f"Saved: {isolated(match.result)}" if isinstance(match.result, str) else "Saved"
+    if not isinstance(match.result, str):
+        return "Saved"
+    says_who = match.winner_id is None or score_text(ENGLISH, match.result)
+    return f"Saved: {recorded_text(names, match.result, None if says_who else match.winner_id)}"
 
 
 # ── Tables ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -49,10 +49,10 @@ function list(title, competitions) {
   )}</ol></div>`;
 }
 
-function text({ id, sides, result, others }) {
+function text({ id, sides, result, ended, others }) {
   const names = sides.map(side);
   const who = names.length === 2 && !others && sides.every(({ performance }) => performance === null)
-    ? html`${names[0]} ${result ? html`<b>${result}</b>` : "–"} ${names[1]}`
+    ? html`${names[0]} ${result ? html`<b>${result}</b>` : "–"} ${names[1]}${ended ? `, ${ended}` : nothing}`
     : html`${apart(names)}${others ? word("and_more", { number: others }) : nothing}`;
   const given = sides
     .filter(({ gained, performance }) => gained !== null && gained !== performance)

@@ -117,6 +117,45 @@ async def test_the_page_of_a_competition_says_what_it_gave_for_what_and_what_it_
         assert (await board.get(f"competitions/{strange}")).status == 404, strange
 
 
+async def test_a_forfeit_is_said_in_words_wherever_it_is_shown(played: League, board: Board, client: Client) -> None:
+    ajax, bari, _ = played.ids
+    match = await played.play(ajax, bari, "-:+", round=3, started_at="2026-05-16 15:00:00", location="Park")
+    both = await played.play(ajax, bari, "-:-", round=3, started_at="2026-05-16 16:00:00")
+    below = f"competitions/{match}"
+    dash = "\N{EN DASH}"
+    said = {
+        "en": ("walkover", "not played, lost by both"),
+        "de": ("kampflos", "nicht ausgetragen, für beide verloren"),
+        "fr": ("par forfait", "non disputé, perdu par les deux"),
+        "es": ("por incomparecencia", "no disputado, perdido por ambos"),
+    }
+    for lang, (walkover, unplayed) in said.items():
+        asked = f"ranking={played.ranking_id}&lang={lang}"
+        pages = {
+            page: words((await board.get(page)).body.decode())
+            for page in (
+                f"{below}?{asked}",
+                f"competitions/{both}?{asked}",
+                f"competitors/{bari}?{asked}",
+                f"rounds?{asked}&round=3",
+                f"tv?{asked}",
+                f"calendar.ics?{asked}",
+            )
+        }
+        of_match, of_both, of_competitor, of_round, on_screen, calendar = pages.values()
+        assert all("+:-" not in page and "-:" not in page for page in pages.values()), lang
+        assert f"Ajax {dash} Bari" in of_match
+        assert f"Park , {walkover}" in of_match
+        assert f", {unplayed}" in of_both
+        assert f"Ajax, {walkover}" in of_competitor
+        for page in of_round, calendar.replace("\\, ", ", "):
+            assert walkover in page
+            assert unplayed in page
+        assert unplayed in on_screen
+        (shown, *_) = (await board.get(f"table.json?{asked}")).json["competitions"]["results"]
+        assert (shown["result"], shown["ended"]) == (None, unplayed)
+
+
 async def test_the_pages_of_competitions_are_led_to_from_all_that_name_them(played: League, board: Board) -> None:
     asked = f"ranking={played.ranking_id}"
     round_of = f"/rounds?{asked}&round=2026-05-03"

@@ -118,16 +118,17 @@ async def test_a_page_that_is_older_than_a_change_leaves_untouched_rows_alone(
 
 
 @pytest.mark.parametrize(
-    ("how", "home", "away", "result", "winner"),
+    ("how", "home", "away", "result", "winner", "said"),
     [
-        ("wo-1", "", "", "+:-", 0),
-        ("wo-2", "0", "3", "0:3 wo", 1),
-        ("none", "", "", "-:-", None),
-        ("abandoned", "", "", "abandoned", None),
-        ("abandoned", "1", "0", "1:0 abandoned", None),
-        ("aet", "2", "1", "2:1 aet", 0),
-        ("pen-2", "2", "2", "2:2 pen", 1),
-        ("word:ot", "2", "3", "2:3 ot", None),
+        ("wo-1", "", "", "+:-", 0, "walkover, won by Ajax"),
+        ("wo-2", "", "", "-:+", 1, "walkover, won by Bari"),
+        ("wo-2", "0", "3", "0:3 wo", 1, "0:3 wo"),
+        ("none", "", "", "-:-", None, "not played, lost by both"),
+        ("abandoned", "", "", "abandoned", None, "abandoned"),
+        ("abandoned", "1", "0", "1:0 abandoned", None, "1:0 abandoned"),
+        ("aet", "2", "1", "2:1 aet", 0, "2:1 aet"),
+        ("pen-2", "2", "2", "2:2 pen", 1, "2:2 pen"),
+        ("word:ot", "2", "3", "2:3 ot", None, "2:3 ot"),
     ],
 )
 async def test_how_a_match_ended_is_a_choice_of_its_row(
@@ -139,6 +140,7 @@ async def test_how_a_match_ended_is_a_choice_of_its_row(
     away: str,
     result: str,
     winner: int | None,
+    said: str,
 ) -> None:
     await league.score(words={"ot": None})
     (match,) = await fixtures(league, (league.ids[0], league.ids[1]))
@@ -147,8 +149,13 @@ async def test_how_a_match_ended_is_a_choice_of_its_row(
     assert (await visitor.fill(page, typed)).status == 303
     assert (await match_of(league, match))["result"] == result
     assert await winner_of(league, match) == (None if winner is None else league.ids[winner])
-    form, _ = form_of(await visitor.page(page))
+    shown = await visitor.page(page)
+    form, _ = form_of(shown)
     assert {name: form[name] for name in typed} == typed
+    assert f"Saved: {said} Save" in words(shown)
+    listed = words(await visitor.page(at(season, "/competitions")))
+    assert f" {said.partition(',')[0]}" in listed
+    assert (result == said) == (result in listed)
     points = await league.table()
     assert points[league.ids[0]] == (3 if winner == 0 else 0)
 
