@@ -1,10 +1,11 @@
-"""The words of a sport, in the languages of boards (`sports.json`): what it calls competitors and competitions, and the
-columns of its tables, in their order.
+"""The words of a sport, in the languages of boards (`sports.json`): what it calls competitors, competitions and those
+to come, and the columns of its tables, in their order.
 
 No ranking remembers its kind, so it is known by its unities and scorings: a ranking that was made otherwise, but scores
 like football, is of football.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -20,6 +21,7 @@ from engine.domain.terms import UnityId
 
 _COMPETITOR: Final = "competitor"
 _COMPETITION: Final = "competition"
+_PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 _TELLING: Final = 4
 """Unities whose names say the kind, whatever is scored."""
 _LOOKED_AT: Final = 100
@@ -40,8 +42,14 @@ class Sport(Struct, frozen=True):
     competition: str = _COMPETITION
 
     def __call__(self, text: str, language: str = "en") -> str:
-        """The text, with its words in the places of {team}, {teams}, {match}, {matches}, and these with a capital."""
-        return text.format_map(_places(self.competitor, self.competition, language))
+        """The text, with its words in the places of {team}, {teams}, {match}, {matches}, and these with a capital, and
+        of {Fixtures}, a heading. Other places stay."""
+        places = _places(self.competitor, self.competition, language)
+        return _PLACE.sub(lambda found: places.get(found[1], found[0]), text)
+
+
+ANY_SPORT: Final = Sport()
+"""One that is not known."""
 
 
 class _Unity(Protocol):
@@ -69,7 +77,7 @@ def sport_of(rankings: Iterable[_Ranking]) -> Sport:
     for ranking in islice(rankings, _LOOKED_AT):
         if (kind := kind_of(ranking)) is not None:
             return Sport(kind.competitor, kind.competition)
-    return Sport()
+    return ANY_SPORT
 
 
 def column_of(unity: str, language: str) -> SportColumn | None:
@@ -105,5 +113,5 @@ def _table() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
 def _places(competitor: str, competition: str, language: str) -> Mapping[str, str]:
     terms = _table()["terms"]
     words = [one for term in (competitor, competition) for one in terms[term][language].split("|")]
-    places = dict(zip(("team", "teams", "match", "matches"), words, strict=True))
+    places = dict(zip(("team", "teams", "match", "matches", "fixtures"), words, strict=True))
     return places | {name.capitalize(): word[:1].upper() + word[1:] for name, word in places.items()}

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from api.interface.sports import Sport
+from api.interface.sports import ANY_SPORT, Sport
 from api.web.html import Child, Html, element, joined
 from engine.domain.notation import NONE, WHOLE, Notation
 from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT, in_zone
@@ -24,8 +24,8 @@ from projections.answers.zones import zone_of
 _DIGITS_UNGROUPED_MAX: Final = 4
 _THIN_SPACE: Final = "\u202f"
 _ENDS_OF_DAY: Final = ("000000", "235959")
-_OF_SPORTS: Final = {"competitor": "{Team}", "competitions": "{Matches}"}
-"""What a sport that is known has words of its own for."""
+_OF_SPORTS: Final = {"competitor": "{Team}"}
+"""What is called otherwise where the sport is known."""
 _PLACES: Final = {1: "place_first", 2: "place_second", 3: "place_third"}
 _PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 
@@ -39,9 +39,12 @@ def table() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
 
 
 @cache
-def texts_of(language: str) -> Mapping[str, str]:
-    """All words of a language, by key."""
-    return {key: texts[language] for part in table().values() for key, texts in part.items()}
+def texts_of(language: str, sport: Sport = ANY_SPORT) -> Mapping[str, str]:
+    """All words of a language, by key, with those of a sport."""
+    texts = {key: texts[language] for part in table().values() for key, texts in part.items()}
+    if sport != ANY_SPORT:
+        texts |= _OF_SPORTS
+    return {key: sport(text, language) for key, text in texts.items()}
 
 
 class Words(Struct, frozen=True):
@@ -49,18 +52,16 @@ class Words(Struct, frozen=True):
 
     language: str
     zone: str = ZONE_DEFAULT
-    sport: Sport = Sport()
+    sport: Sport = ANY_SPORT
 
     def __call__(self, key: str, **values: object) -> str:
         """The words, with values in their places."""
-        if key in _OF_SPORTS and self.sport != Sport():
-            return self.sport(_OF_SPORTS[key], self.language)
-        text = texts_of(self.language)[key]
+        text = texts_of(self.language, self.sport)[key]
         return text.format_map(values) if values else text
 
     def html(self, key: str, **values: Child) -> Html:
         """The same, with values that may be HTML."""
-        parts: list[Child] = [*_PLACE.split(texts_of(self.language)[key])]
+        parts: list[Child] = [*_PLACE.split(texts_of(self.language, self.sport)[key])]
         parts[1::2] = [values[str(name)] for name in parts[1::2]]
         return joined(parts)
 

@@ -7,6 +7,7 @@ const SIDES_LONG = 60; // characters, as in the service
 
 const latest = document.getElementById("latest");
 const section = document.getElementById("competitions");
+const [results, fixtures] = [...(section?.querySelectorAll("h2") ?? [])].map(({ textContent }) => textContent);
 const written = new Set(); // parts whose first content came with the page
 
 let address; // of the page of a competition
@@ -22,8 +23,8 @@ export function showCompetitions(told, to) {
   const characters = told.latest?.sides.reduce((sum, { name }) => sum + name.length, 0);
   latest?.classList.toggle("long", characters > SIDES_LONG);
   show(section, told.results.length || told.fixtures.length, () => [
-    list(word("results"), told.results),
-    list(word("fixtures"), told.fixtures),
+    list(results, told.results),
+    list(fixtures, told.fixtures),
   ]);
 }
 

@@ -94,9 +94,17 @@ async def test_the_columns_of_a_table_are_those_of_its_sport_in_their_order(boar
     assert ">Nom</th>" in head
     for name in {unity.name for unity in kinds()["football"].unities} - {"points", "goals against", "played"}:
         assert (await client.post(f"rankings/{cup}/unities.json", {"name": name})).status == 200
-    for lang, said in {"en": "Team", "de": "Mannschaft", "fr": "Équipe", "es": "Equipo"}.items():
+    for lang, (team, matches, coming, none) in {
+        "en": ("Team", "Matches", "Fixtures", "No matches have been entered yet."),
+        "de": ("Mannschaft", "Spiele", "Nächste Spiele", "Noch sind keine Spiele eingetragen."),
+        "fr": ("Équipe", "Matchs", "Prochains matchs", "encore saisi pour les matchs."),
+        "es": ("Equipo", "Partidos", "Próximos partidos", "Todavía no hay partidos."),
+    }.items():
         page = (await client.send("GET", f"/board/{board.slug}?ranking={cup}&lang={lang}")).body.decode()
-        assert f">{said}</th>" in page
+        for said in f">{team}</th>", f'aria-label="{matches}"', f">{coming}</h2>":
+            assert said in page
+        for below in "rounds", "cross":
+            assert none in words((await board.get(f"{below}?ranking={cup}&lang={lang}")).body.decode())
 
 
 async def test_recent_results_are_letters_in_the_language_of_the_page(

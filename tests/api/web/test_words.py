@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http.preferences import accepted_language
+from api.interface.kinds import kinds
+from api.interface.sports import ANY_SPORT, Sport
 from api.web.words import Words, table, texts_of, words_for
 from engine.domain.notation import Notation
 from engine.domain.presentation import LANGUAGES
@@ -30,6 +32,18 @@ def test_each_key_has_words_in_each_language_with_the_same_places() -> None:
             assert all(found == places["en"] for found in places.values()), (key, places)
             assert all(text.strip() for text in texts.values()), key
     assert {len(texts_of(language)["months"].split("|")) for language in LANGUAGES} == {12}
+
+
+def test_each_sport_has_words_for_what_is_played_in_each_language() -> None:
+    for sport in [ANY_SPORT, *[Sport(kind.competitor, kind.competition) for kind in kinds().values()]]:
+        for language in LANGUAGES:
+            said, general = Words(language, sport=sport), Words(language)
+            for key in "competitions", "competition_number", "competition_of", "no_competition", "no_matches":
+                assert "{match" not in said(key).lower()
+                assert (said(key) == general(key)) == (sport == ANY_SPORT), (key, language, sport)
+            assert said("fixtures") == "Fixtures" or said("competitions").lower() in said("fixtures").lower()
+            assert said.html("competition_number", number=3) == said("competition_number", number=3)
+    assert Words("de", sport=Sport("boat", "race"))("fixtures") == "Nächste Rennen"
 
 
 def test_no_key_is_unused_and_none_that_is_used_is_missing() -> None:
