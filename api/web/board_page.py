@@ -424,9 +424,10 @@ def _foot(
     compared = None if table.since is None else f"{words('arrows_last')} "
     if "since" in query:
         compared = f"{words('arrows_since')} "
+    of_last = None if table.since is None else element("span", words("amounts_last"), " ", class_="of-last")
     return element(
         "footer",
-        element("p", compared, words("choose")),
+        element("p", compared, of_last, words("choose")),
         _spaced(links),
         _embedding(site, table, same, origin),
     )
@@ -587,7 +588,7 @@ def _footnotes(words: Words, table: BoardTable) -> Html | None:
 
 
 def _gained(words: Words, table: BoardTable, line: TableLine) -> Html | None:
-    """What the last competition gave. In the HTML it follows the total; on the page it is shown before it."""
+    """What the last competition gave, behind the total. Narrow screens leave it out."""
     return (
         None
         if line.gained is None

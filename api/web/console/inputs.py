@@ -24,7 +24,7 @@ from api.interface.fields import (
     FieldType,
     is_number,
 )
-from api.interface.sports import Sport
+from api.interface.sports import ANY_SPORT, Sport
 from api.web.console.field_words import COUNTS_TEXTS, FIELD_WORDS, FieldWords
 from api.web.console.pickers import local_text
 from api.web.html import Child, Html, Value, element, joined
@@ -85,7 +85,7 @@ class Filling(Struct, frozen=True, kw_only=True):
     faults: Items[Fault] = ()
     options: Mapping[str, Items[Option]] = {}
     labels: Mapping[str, str] = {}
-    sport: Sport = Sport()
+    sport: Sport = ANY_SPORT
     zone: tzinfo = UTC
 
     def about(self, name: str) -> list[str]:

@@ -448,6 +448,14 @@ async def test_a_stream_that_is_cut_off_in_the_middle_is_taken_up_again(
     one.complaints = [said for said in one.complaints if "INCOMPLETE_CHUNKED" not in said]
 
 
+GAINED_AFTER: Final = """() => {
+  const end = (one) => one.getBoundingClientRect().right;
+  const start = (one) => one.getBoundingClientRect().left;
+  const head = end(document.querySelector("thead .first :is(a, abbr)"));
+  return [...document.querySelectorAll(".gained")].every((one) => start(one) >= head);
+}"""
+
+
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("below", ["", "/embed"])
 async def test_on_a_phone_nothing_is_cut_off(visit: Begin, below: str) -> None:
@@ -457,6 +465,10 @@ async def test_on_a_phone_nothing_is_cut_off(visit: Begin, below: str) -> None:
     assert await page.evaluate("document.documentElement.scrollWidth") == 360
     for link in await page.locator("tbody .name a").all():
         assert (await link.evaluate("one => one.scrollWidth <= one.closest('th').clientWidth")) is True
+    for width, is_shown in (360, False), (1280, True):
+        await page.set_viewport_size({"width": width, "height": 740})
+        await expect(page.locator(".gained").first).to_be_visible(visible=is_shown)
+    assert await page.evaluate(GAINED_AFTER), "what the last round gave stands behind the total, outside its column head"
 
 
 @pytest.mark.long
