@@ -142,11 +142,19 @@ def _about(site: Site, table: BoardTable, query: Query, origin: str, title: str)
 
 def pictured(site: Site, table: BoardTable) -> Pictured:
     """What the picture of the table shows."""
+    words, first = site.words, table.lines[:PICTURE_LINES]
     lines = [
-        PictureLine(line.place, line.competitor_id, line.name, line.color, value_text(site.words, table, line, 0))
-        for line in table.lines[:PICTURE_LINES]
+        PictureLine(
+            line.place,
+            line.competitor_id,
+            line.name,
+            line.color,
+            value_text(words, table, line, 0),
+            None if line.zone is None else table.zones[line.zone].kind,
+        )
+        for line in first
     ]
-    words = site.words
+    zones = [table.zones[number] for number in dict.fromkeys(line.zone for line in first if line.zone is not None)]
     moment = words("as_of", time=words.time(table.recorded_at) if table.on is None else words.day(table.on))
     more = table.count - len(lines)
     return Pictured(
@@ -158,6 +166,7 @@ def pictured(site: Site, table: BoardTable) -> Pictured:
         more=words("more", number=words.number(more)) if more > 0 else "",
         nobody=words("no_competitors"),
         numbered=words("numbered"),
+        zones=tuple([(one.kind, f"{zone_places(one, table.count)} {one.text}") for one in zones]),
     )
 
 

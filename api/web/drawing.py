@@ -16,6 +16,7 @@ from pymupdf_fonts import fontbuffers
 
 from api.web.pictured import HEIGHT, WIDTH, Pictured
 from engine.domain.events import COLOR_DEFAULT
+from engine.domain.table_zones import ZoneKind
 
 SYSTEM_FONTS: Final = (
     "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",  # Debian: fonts-noto-cjk
@@ -49,11 +50,21 @@ _MUTED: Final = "#5d626b"
 _LINE: Final = "#e2ded5"
 _EDGE: Final = "#8f8b83"  # of a dot, which may have the colour of the paper
 _ACCENT: Final = "#1a56b0"
+_ZONES: Final[dict[ZoneKind, tuple[str, int, int]]] = {
+    "promotion": ("#17703f", 1, 0),
+    "play-off": (_ACCENT, 12, 6),
+    "neutral": (_MUTED, 1, 0),
+    "relegation": ("#a8321f", 4, 4),
+}
+"""The colour of a zone, and how its bar is broken, as on the board: pixels drawn, and left out."""
+_BAR: Final = 44  # of the zones
+_BAR_WIDTH: Final = 9
 _LEFT: Final = 64
 _RIGHT: Final = WIDTH - 64
 _TOP: Final = 196  # of the lines
 _BOTTOM: Final = 572
 _ROW_MAX: Final = 92.0
+_ZONE_WIDTH_MIN: Final = 120.0  # of a zone at the foot
 _TITLE_SIZES: Final = (54, 46, 40, 34)  # the first in which it fits
 _DOT_SCALE: Final = 4  # a circle is drawn this many times as large, then shrunk, for a smooth edge
 
@@ -81,6 +92,8 @@ def _lines(image: Image.Image, canvas: ImageDraw.ImageDraw, shown: Pictured) -> 
         top = _TOP + row * number
         middle = top + row / 2
         canvas.line((_LEFT, top, _RIGHT, top), fill=_LINE, width=2)
+        if line.zone is not None:
+            _bar(canvas, line.zone, _BAR, top + 2, top + row)
         _text(canvas, line.place, _LEFT + positions, middle, size=size, fill=_MUTED, bold=True, at_right=True)
         if line.color != COLOR_DEFAULT:
             _dot(image, names - size * 0.75, middle, size * 0.28, line.color)
@@ -90,9 +103,25 @@ def _lines(image: Image.Image, canvas: ImageDraw.ImageDraw, shown: Pictured) -> 
         _text(canvas, line.value, _RIGHT, middle, size=size, fill=_INK, bold=True, at_right=True)
 
 
+def _bar(canvas: ImageDraw.ImageDraw, zone: ZoneKind, x: float, top: float, bottom: float) -> None:
+    color, drawn, left_out = _ZONES[zone]
+    for y in range(int(top), int(bottom), drawn + left_out):
+        canvas.rectangle((x, y, x + _BAR_WIDTH - 1, min(y + drawn, int(bottom)) - 1), fill=color)
+
+
 def _foot(canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
+    """The number of other lines, as many zones as there is room for, and the moment."""
+    x, end = float(_LEFT), _RIGHT - _width(shown.moment, 24, bold=False) - 24
     if shown.more:
-        _text(canvas, shown.more, _LEFT, 600, size=24, fill=_MUTED)
+        _text(canvas, shown.more, x, 600, size=24, fill=_MUTED)
+        x += _width(shown.more, 24, bold=False) + 32
+    zones = shown.zones[: int(max(end - x, 0) // _ZONE_WIDTH_MIN)]
+    room = (end - x) / max(len(zones), 1) - _BAR_WIDTH - 40
+    for zone, said in zones:
+        text = _cut(said, 24, room, bold=False)
+        _bar(canvas, zone, x, 586, 614)
+        _text(canvas, text, x + _BAR_WIDTH + 12, 600, size=24, fill=_MUTED)
+        x += _BAR_WIDTH + 40 + _width(text, 24, bold=False)
     _text(canvas, shown.moment, _RIGHT, 600, size=24, fill=_MUTED, at_right=True)
 
 

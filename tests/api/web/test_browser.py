@@ -468,7 +468,9 @@ async def test_on_a_phone_nothing_is_cut_off(visit: Begin, below: str) -> None:
     for width, is_shown in (360, False), (1280, True):
         await page.set_viewport_size({"width": width, "height": 740})
         await expect(page.locator(".gained").first).to_be_visible(visible=is_shown)
-    assert await page.evaluate(GAINED_AFTER), "what the last round gave stands behind the total, outside its column head"
+    assert await page.evaluate(GAINED_AFTER), (
+        "what the last round gave stands behind the total, outside its column head"
+    )
 
 
 @pytest.mark.long

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from msgspec.structs import replace
+from PIL import Image, ImageColor
 from pymupdf_fonts import fontbuffers
 
 from api.http.errors import TooManyRequests
@@ -17,7 +18,8 @@ from api.web import drawing
 from api.web.drawing import draw
 from api.web.picture import Pictures
 from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from engine.domain.commands import ChangePublication
+from engine.domain.commands import ChangePublication, ChangeRankingInformation
+from engine.domain.table_zones import ZoneKind
 from engine.domain.terms import OPERATOR
 from tests.api.web.season import Championship
 from tests.bounds import Bounds
@@ -48,10 +50,38 @@ async def test_a_picture_is_in_the_language_of_its_address(
 
     monkeypatch.setattr(drawing, "draw", noted)
     bounds(PICTURE_LINES=2)
+    zones = "1 promotion: <Cup>; 2..3 play-off: Stay; -1 relegation: Down"
+    command = ChangeRankingInformation(ranking_id=championship.ranking_id, zones=zones)
+    await championship.service.desk.submit(championship.live, command, actor=OPERATOR)
     assert (await championship.get("/picture.png?lang=de")).status == 200
     assert [(one.more, one.nobody, one.numbered) for one in drawn] == [
         ("4 weitere", "Noch keine Teilnehmer", "Nr. {number}")
     ]
+    assert [[line.zone for line in one.lines] for one in drawn] == [["promotion", "play-off"]]
+    assert [one.zones for one in drawn] == [(("promotion", "1 <Cup>"), ("play-off", "2\N{EN DASH}3 Stay"))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "color", "share"),
+    [
+        ("promotion", "#17703f", (1, 1)),
+        ("neutral", "#5d626b", (1, 1)),
+        ("play-off", "#1a56b0", (0.6, 0.75)),
+        ("relegation", "#a8321f", (0.4, 0.6)),
+    ],
+)
+def test_a_zone_is_a_bar_before_its_lines_told_by_colour_and_by_pattern_and_named_at_the_foot(
+    kind: ZoneKind, color: str, share: tuple[float, float]
+) -> None:
+    plain = shown(*"abcdefg")
+    lines = (replace(plain.lines[0], zone=kind), *plain.lines[1:])
+    image = Image.open(BytesIO(draw(replace(plain, lines=lines, zones=((kind, "1 Somewhere"),)))))
+    bar = [y for y in range(20, HEIGHT) if image.getpixel((drawing._BAR + 1, y)) == ImageColor.getrgb(color)]
+    row = (drawing._BOTTOM - drawing._TOP) / PICTURE_LINES
+    assert share[0] * row - 4 <= len([y for y in bar if y < drawing._BOTTOM]) <= share[1] * row
+    assert drawing._TOP <= bar[0] <= bar[-1] <= drawing._TOP + row
+    foot = (0, drawing._BOTTOM, WIDTH, HEIGHT)
+    assert image.crop(foot).tobytes() != Image.open(BytesIO(draw(plain))).crop(foot).tobytes()
 
 
 async def test_a_page_names_its_picture_and_says_what_it_shows(championship: Championship) -> None:
