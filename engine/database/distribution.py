@@ -64,8 +64,14 @@ COPIES_PAUSE_SECONDS: Final = 0.2
 WORKER_NODE: Final = "This is the address of a Citus worker node; give the coordinator's."
 
 _HAS_CITUS: Final = "SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL"
+# Also of a schema that the session may not use, which is said later.
 _HAS_SHARDS: Final = """
-    SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('tallybook.append_lock'))
+    SELECT EXISTS (
+        SELECT
+        FROM pg_dist_partition AS p
+        JOIN pg_class AS c ON c.oid = p.logicalrelid
+        WHERE c.relnamespace = to_regnamespace('tallybook') AND c.relname = 'append_lock'
+    )
 """
 # Citus hides the shards themselves. `h`: by the hash of a column; `n`: none, a copy on each node, or local.
 _TABLES: Final = """

@@ -61,11 +61,14 @@ _MOVE: Final = "SELECT setval(format('tallybook.%I', $1::text)::regclass, $2)"
 async def mend(connection: Connection, migrations: list[str]) -> list[str]:
     """Restores rights as the `migrations`, all of the schema's, give them, and moves sequences behind the ids that
     exist. Returns what it has mended. `connection` is of the schema's owner, and migrates."""
-    if await form_of(connection) is not DatabaseForm.PLAIN:
-        return []  # Citus makes such a database from a plain one, rights and all
+    form = await form_of(connection)
+    if form is DatabaseForm.MIXED:
+        return []
     async with connection.transaction():
         await connection.execute(_HERE)
-        return [*await _restore_rights(connection, migrations), *await _move_sequences(connection)]
+        rights = await _restore_rights(connection, migrations)
+        # Of a distributed database, each node has numbers of its own.
+        return rights if form is DatabaseForm.DISTRIBUTED else [*rights, *await _move_sequences(connection)]
 
 
 async def refuse_without_rights(connection: Connection, migrations: list[str]) -> None:

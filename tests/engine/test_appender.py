@@ -480,7 +480,8 @@ async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds
     async with appending(database) as appender:
         queues = [Queue(appender, ids[0], registered("1313")), Queue(appender, ids[1], registered(), registered())]
         await run(queues)
-        of_the_other = Appended if database.is_distributed else OutcomeUnknown  # there it has a commit of its own
+        nodes = await database.by_nodes(ids[:2])
+        of_the_other = OutcomeUnknown if nodes[ids[0]] is nodes[ids[1]] else Appended  # by a commit of its own
         assert [type(queue.outcomes[0]) for queue in queues] == [OutcomeUnknown, of_the_other]
         assert queues[1].answers[1] == 3
     assert [len(await recorded(database, tournament_id)) for tournament_id in ids[:2]] == [2, 3]

@@ -57,12 +57,16 @@ async def test_a_finished_command_ends_even_if_the_server_never_closes(dsn: str,
 # ── Sequences that lag behind, as after a move by logical replication ────────────────────────────────────
 
 
+_LAGGING: Final = pytest.mark.one_postgresql("Citus lets nobody restart a distributed sequence")
+
+
 async def lag(owner: asyncpg.Connection) -> None:
     """As in a database that a schema was restored into, and rows were then replicated to."""
     for row in await owner.fetch("SELECT sequencename FROM pg_sequences WHERE schemaname = 'tallybook'"):
         await owner.execute(f"ALTER SEQUENCE {row['sequencename']} RESTART")
 
 
+@_LAGGING
 async def test_ids_that_exist_are_named_with_the_command_that_moves_their_sequences(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
@@ -90,6 +94,7 @@ async def test_ids_that_exist_are_named_with_the_command_that_moves_their_sequen
             assert (await visitor.sign_in(token)).status == 303
 
 
+@_LAGGING
 async def test_the_statement_for_operators_skips_ids_even_of_sequences_never_used(
     dsn: str, owner: asyncpg.Connection, request: pytest.FixtureRequest
 ) -> None:
