@@ -75,11 +75,13 @@ bench: $(VENV)/.installed .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 # Writes what is made from the code: docs/PATHS.md, the tables of docs/LIMITS.md, the examples of the page at /docs, which
-# it runs in a shell with curl, the manual page, and the list of what the wheel holds and runs with.
+# it runs in a shell with curl, the manual page, the list of what the wheel holds and runs with, and what this version
+# promises.
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.api.documented
 	$(BIN)/python -m tests.wheel.manual
 	$(BIN)/python -m tests.wheel.sbom
+	$(BIN)/python -m tests.upgrades.promised
 
 # Builds the wheels of product and client into dist/. From one commit they are always the same, to the byte, whoever builds
 # them, and when.

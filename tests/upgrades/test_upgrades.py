@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Administrator, DistributedAdministrator
 from tests.running import said
-from tests.upgrades import dumped
+from tests.upgrades import dumped, promised
 
 _numbers = count(1)
 
@@ -42,3 +42,25 @@ async def test_a_database_of_each_version_shows_what_it_showed(
     expected = msgspec.json.decode((directory / f"{version}.json").read_bytes())
     assert all(expected.values())
     assert await dumped.shown(unmigrated) == expected
+
+
+def test_no_version_takes_back_what_an_earlier_one_promised() -> None:
+    now = promised.promised()
+    assert promised.FILE.read_text(encoding="utf-8").splitlines() == now, "run `make docs`"
+    for file in promised.FOLDER.iterdir():
+        assert promised.broken(file.read_text(encoding="utf-8").splitlines(), now) == [], file.name
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "broken"),
+    [
+        ("A: takes x", "A: takes x|A: takes y|B: needs z", ""),
+        ("A: needs x", "A: takes x", ""),
+        ("A: needs x", "A: needs x|A: needs y", "A: needs y"),
+        ("A: takes x", "A: needs x", "A: needs x|A: takes x"),
+        ("A: has x integer", "A: has x integer or null", "A: has x integer"),
+        ("A: has x|B: has y", "B: has y", "A: has x"),
+    ],
+)
+def test_what_is_gone_or_needed_more_is_broken(before: str, now: str, broken: str) -> None:
+    assert promised.broken(before.split("|"), now.split("|")) == [one for one in broken.split("|") if one]
