@@ -362,6 +362,15 @@ def dsn(administrator: Administrator, template: str) -> Iterator[str]:
 
 
 @pytest.fixture
+def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
+    """The address of another migrated database."""
+    name = dsn.partition("/test_")[2].partition("?")[0]
+    administrator.copy(EMPTY, f"other_{name}")
+    yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
+    administrator.drop(f"other_{name}")
+
+
+@pytest.fixture
 def addresses(administrator: Administrator, dsn: str) -> list[str]:
     """The addresses of the database at `dsn` on each node, the first of them being the coordinator; of a plain one, the
     only one."""

@@ -16,7 +16,7 @@ from tests.api.cli.conftest import Tallybook
 from tests.api.public_boards import Board
 from tests.api.scored import League, league_of
 from tests.api.visitor import Visitor, visiting
-from tests.conftest import EMPTY, Administrator
+from tests.conftest import Administrator
 from tests.service import Client, Season, Service, make_token, play_season, serve, slug_of
 from tests.tournaments import open_new_tournament
 
@@ -123,15 +123,6 @@ async def season(client: Client, template_season: Season) -> Season:
 def tallybook(dsn: str) -> Tallybook:
     """The command line, with the database of the test."""
     return Tallybook(dsn)
-
-
-@pytest.fixture
-def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
-    """The address of another migrated database."""
-    name = dsn.partition("/test_")[2].partition("?")[0]
-    administrator.copy(EMPTY, f"other_{name}")
-    yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
-    administrator.drop(f"other_{name}")
 
 
 @pytest.fixture

@@ -2,14 +2,17 @@
 
     python -m tests.upgrades.dumped     writes that of this version to `dumps/`, for the commit that gets its tag
 
-`<version>.dump` is made by `pg_dump` of random histories; `<version>.json` has the rows of the promised views.
+`<version>.dump` is made by `pg_dump` of random histories; `<version>.json` has the rows of the promised views. Of the
+longest history there is an archive, and a proof of its first event; of all, the digests.
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +21,7 @@ import asyncpg
 import msgspec
 from hypothesis import Phase, given, seed, settings
 
+from api.service.lifecycle import DSN_VARIABLE
 from engine.database.embedded import _find_binaries, embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
@@ -25,6 +29,7 @@ from engine.domain.events import Event
 from projections.tables.worker import Worker
 from tests.histories import unhurried
 from tests.projections.written import block_sizes, rich_histories, written
+from tests.running import TALLYBOOK
 
 DUMPS: Final = Path(__file__).parent / "dumps"
 HISTORIES: Final = 40
@@ -73,13 +78,19 @@ async def shown(dsn: str) -> Shown:
 
 async def dump(dsn: str, directory: Path, version: str) -> None:
     """Writes the dump of a database and what it shows."""
-    _run("pg_dump", "--format=custom", f"--file={directory / version}.dump", f"--dbname={dsn}")
+    _run(_tool("pg_dump"), "--format=custom", f"--file={directory / version}.dump", f"--dbname={dsn}")
+    tallybook = partial(_run, TALLYBOOK, database=dsn)
+    tournaments = msgspec.json.decode(tallybook("tournament", "list", "--json"))
+    longest = max(tournaments, key=lambda one: one["events"])["slug"]
+    tallybook("digests", "--output", f"{directory / version}.digests")
+    tallybook("tournament", "export", longest, "--output", f"{directory / version}.archive")
+    (directory / f"{version}.proof").write_text(tallybook("prove", longest, "1"))
     (directory / f"{version}.json").write_bytes(msgspec.json.format(msgspec.json.encode(await shown(dsn))))
 
 
 def restore(directory: Path, version: str, dsn: str) -> None:
     """Fills an empty database with a dump."""
-    _run("pg_restore", "--exit-on-error", f"--dbname={dsn}", str(directory / f"{version}.dump"))
+    _run(_tool("pg_restore"), "--exit-on-error", f"--dbname={dsn}", str(directory / f"{version}.dump"))
 
 
 def versions(directory: Path = DUMPS) -> Iterator[str]:
@@ -87,9 +98,14 @@ def versions(directory: Path = DUMPS) -> Iterator[str]:
     yield from sorted(path.stem for path in directory.glob("*.dump"))
 
 
-def _run(tool: str, *arguments: str) -> None:
-    program = _find_binaries(Path(tempfile.gettempdir())) / tool
-    subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
+def _tool(name: str) -> str:
+    return str(_find_binaries(Path(tempfile.gettempdir())) / name)
+
+
+def _run(program: str, *arguments: str, database: str = "") -> str:
+    variables = os.environ | {DSN_VARIABLE: database}
+    done = subprocess.run([program, *arguments], check=True, env=variables, capture_output=True, text=True)
+    return done.stdout
 
 
 async def _main() -> None:

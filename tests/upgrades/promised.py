@@ -1,6 +1,7 @@
 """What docs/PROMISE.md promises of HTTP, the command line and the client, as this version has it: one promise a line.
 
-`make docs` writes them to `promised/<version>.txt`, and every later version is held to that.
+`make docs` writes them to `promised/<version>.txt`, and every later version is held to that. What was deprecated for
+long enough is taken out of the files of earlier versions when it is removed.
 """
 
 import inspect

@@ -27,8 +27,8 @@ def unmigrated(administrator: Administrator) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("version", [*dumped.versions(), "this"])
-async def test_a_database_of_each_version_shows_what_it_showed(
-    version: str, dsn: str, unmigrated: str, tmp_path: Path
+async def test_a_database_of_each_version_shows_what_it_showed_and_its_archive_and_proof_hold(
+    version: str, dsn: str, other_dsn: str, unmigrated: str, tmp_path: Path
 ) -> None:
     directory = dumped.DUMPS
     if version == "this":
@@ -36,8 +36,14 @@ async def test_a_database_of_each_version_shows_what_it_showed(
         await dumped.fill(dsn, histories=10)
         await dumped.dump(dsn, directory, version)
     dumped.restore(directory, version, unmigrated)
-    for command in ("migrate", "verify"):
-        told = said(command, TALLYBOOK_DATABASE_URL=unmigrated)
+    kept = {kind: f"{directory / version}.{kind}" for kind in ("archive", "digests", "proof")}
+    for address, *command in (
+        (unmigrated, "migrate"),
+        (unmigrated, "verify", "--digests", kept["digests"]),
+        (other_dsn, "tournament", "import", kept["archive"]),
+        (other_dsn, "check-proof", kept["proof"], kept["digests"]),
+    ):
+        told = said(*command, TALLYBOOK_DATABASE_URL=address)
         assert told.code == 0, told
     expected = msgspec.json.decode((directory / f"{version}.json").read_bytes())
     assert all(expected.values())
