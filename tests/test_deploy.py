@@ -17,6 +17,7 @@ from engine.process import telemetry
 from projections.tables.defects import DefectPart
 from tests.desks import until
 from tests.running import TALLYBOOK, said, started
+from tests.upgrades.promised import metrics_to_watch
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
@@ -65,17 +66,18 @@ async def samples_at(url: str) -> list[Sample]:
         return [sample for family in text_string_to_metric_families(await answer.text()) for sample in family.samples]
 
 
-async def test_a_service_shows_what_alerts_and_dashboard_ask_for(dsn: str, tmp_path: Path) -> None:
+async def test_a_service_shows_what_alerts_dashboard_and_operators_ask_for(dsn: str, tmp_path: Path) -> None:
     options = ("--port", "0", "--processes", "2", "--open-metrics")
     with started(tmp_path, "serve", *options, **{DSN_VARIABLE: dsn}) as running:
         figures = f"{await running.address()}/metrics"
         at_start = await samples_at(figures)
-        wanted = metrics_of(expressions_of_alerts() + expressions_of_dashboard())
+        wanted = metrics_of([*expressions_of_alerts(), *expressions_of_dashboard(), *metrics_to_watch()])
         assert len(wanted) > 20
 
         async def are_shown() -> bool:
             """Some are shown after an answer."""
-            return wanted <= {sample.name for sample in await samples_at(figures)}
+            names = {sample.name for sample in await samples_at(figures)}
+            return wanted <= names | {name.removesuffix("_count") for name in names}
 
         await until(are_shown)
 

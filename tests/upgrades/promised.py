@@ -1,4 +1,4 @@
-"""What docs/PROMISE.md promises of HTTP, the command line and the client, as this version has it: one promise a line.
+"""What docs/PROMISE.md promises of HTTP, command line, client, limits and metrics by name: one promise a line.
 
 `make docs` writes them to `promised/<version>.txt`, and every later version is held to that. What was deprecated for
 long enough is taken out of the files of earlier versions when it is removed.
@@ -13,10 +13,14 @@ from typing import Any, Final
 
 import tallybook_client
 from tests.api.rendered import openapi_document
+from tests.project import ROOT
 from tests.wheel.manual import PAGE
 
 FOLDER: Final = Path(__file__).parent / "promised"
 FILE: Final = FOLDER / f"{metadata.version('tallybook')}.txt"
+_SECTION: Final = re.compile(r"^## (.+)\n((?:(?!## ).*\n)*)", re.MULTILINE)
+_ROW: Final = re.compile(r"^\| (?!what \||---)(.+?) \| (.+) \|$", re.MULTILINE)
+_NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _SCOPE: Final = re.compile(r"scope \w+")
 _COMMAND: Final = re.compile(r'^\.SS "(tallybook(?: [a-z][a-z-]*)+).*\n((?:(?!\.S[SH]).*\n)*)', re.MULTILINE)
 _ARGUMENT: Final = re.compile(r"^\.TP\n\\fB(.+)\\fR\n(.*)$", re.MULTILINE)
@@ -27,16 +31,26 @@ Schema = dict[str, Any]
 
 def promised() -> list[str]:
     """Each line has a subject before a colon. What it `needs`, callers must give; all else is there for them."""
-    return sorted({*_operations(), *_shapes(), *_commands(), *_client()})
+    return sorted({*_operations(), *_shapes(), *_commands(), *_client(), *_limits(), *_metrics()})
 
 
 def broken(before: Iterable[str], now: Iterable[str]) -> list[str]:
-    """What is no longer there, and what is needed now by something that was content without it."""
+    """What is no longer there, what is needed now by something that was content without it, and what limit is lower."""
     old, new = set(before), set(now)
     subjects = {line.partition(": ")[0] for line in old}
-    gone = {line for line in old - new if ": needs " not in line}
+    gone = {line for line in old - new if ": needs " not in line and not _risen(line, new)}
     more = {line for line in new - old if ": needs " in line and line.partition(": ")[0] in subjects}
     return sorted(gone | more)
+
+
+def _risen(line: str, now: set[str]) -> bool:
+    subject, is_limit, limit = line.partition(": at most ")
+    later = [one.removeprefix(subject + is_limit) for one in now if is_limit and one.startswith(subject + is_limit)]
+    return any(all(new >= old for old, new in zip(_numbers(limit), _numbers(one), strict=True)) for one in later)
+
+
+def _numbers(limit: str) -> list[float]:
+    return [float(number.replace(",", "")) for number in _NUMBER.findall(limit)]
 
 
 def _operations() -> Iterator[str]:
@@ -123,6 +137,23 @@ def _arguments(what: str, function: Any) -> Iterator[str]:
         if one.name != "self":
             given = "by name" if one.kind is one.KEYWORD_ONLY else f"in place {place}"
             yield f"{what}: {'needs' if one.default is one.empty else 'takes'} {one.name} {given}"
+
+
+def _limits() -> Iterator[str]:
+    page = (ROOT / "docs" / "LIMITS.md").read_text(encoding="utf-8")
+    for heading, section in _SECTION.findall(page):
+        for what, limit in _ROW.findall(section):
+            yield f"{heading}, {what}: at most {limit}"
+
+
+def _metrics() -> Iterator[str]:
+    return (f"metrics: has {name}" for name in metrics_to_watch())
+
+
+def metrics_to_watch() -> set[str]:
+    """Those that docs/OPERATIONS.md names."""
+    sections = dict(_SECTION.findall((ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")))
+    return set(re.findall(r"`(tallybook_\w+)`", sections["Watching"]))
 
 
 def main() -> None:

@@ -66,7 +66,9 @@ def test_no_version_takes_back_what_an_earlier_one_promised() -> None:
         ("A: takes x", "A: needs x", "A: needs x|A: takes x"),
         ("A: has x integer", "A: has x integer or null", "A: has x integer"),
         ("A: has x|B: has y", "B: has y", "A: has x"),
+        ("Time, a read: at most 1,000 (422)", "Time, a read: at most 2,000 (422)", ""),
+        ("Time, a read: at most 1.5 s", "Time, a read: at most 1 s", "Time, a read: at most 1.5 s"),
     ],
 )
-def test_what_is_gone_or_needed_more_is_broken(before: str, now: str, broken: str) -> None:
+def test_what_is_gone_or_lower_or_needed_more_is_broken(before: str, now: str, broken: str) -> None:
     assert promised.broken(before.split("|"), now.split("|")) == [one for one in broken.split("|") if one]
