@@ -115,7 +115,8 @@ release: ready test installed wheel
 	@echo 'git push origin main $(VERSION)'
 	@echo twine upload dist/*.whl
 
-# Dumps a database of this version, from which every later version is tested to upgrade: for the commit that gets the tag.
+# Dumps a database of this version, with an archive and a proof, which every later version must read: for the commit that
+# gets the tag.
 dump: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.upgrades.dumped
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
 from typing import Any, Final
@@ -100,6 +101,8 @@ GIVEN: Final = {
     "tournament delete": "{slug} --without-archive",
 }
 """Arguments for each command, in an order in which one may follow the other; ~ is a blank."""
+PRINTED: Final = Path(__file__).with_name("printed.txt")
+"""The fields that each of them prints."""
 REFUSED: Final = {
     "tournament import": "{archive}",
     "set-aside": "{slug} 1",
@@ -130,6 +133,7 @@ async def test_with_json_a_command_prints_json_and_nothing_else(
     files[1].write_text("date,participants,score\n2026-05-01,Ada|Cid,1:0\n")
     files[4].write_text('{"name": "Cup", "matches": [{"team1": "Ada", "team2": "Cid"}]}')
     given = {file.stem: str(file) for file in files} | {"slug": season.client.tournament}
+    fields: set[str] = set()
     for words, arguments in GIVEN.items():
         split = [part.format(**given).replace("~", " ") for part in arguments.split()]
         command = [*words.split(), *split, "--json"]
@@ -138,6 +142,7 @@ async def test_with_json_a_command_prints_json_and_nothing_else(
         assert ended.code == 0, (words, ended.err)
         printed = [json.loads(line) for line in ended.out.splitlines()]
         assert len(printed) == 1 or (words in ("history", "follow") and len(printed) > 1), words
+        fields |= {f"{words}: {field}" for value in printed for field in _fields(value)}
         times = [(key, text) for value in printed for key, text in _texts(value) if _TIME.fullmatch(text)]
         assert not [(words, key) for key, text in times if not _INSTANT.fullmatch(text) and key not in _OF_HTTP]
         if words in ("token create", "webhook add"):
@@ -146,6 +151,21 @@ async def test_with_json_a_command_prints_json_and_nothing_else(
             given |= {"import": printed[0][0]["name"]}
         if words == "points add":
             given |= {"added": str(printed[0]["sequence"])}
+    stable = PRINTED.read_text(encoding="utf-8").splitlines()
+    assert set(stable) - fields == set(), "what a released version prints never goes away"
+    assert {line.partition(":")[0] for line in fields} == {line.partition(":")[0] for line in stable}
+
+
+def _fields(value: Any, key: str = "") -> Iterator[str]:
+    match value:
+        case dict():
+            for name, item in value.items():
+                yield from _fields(item, f"{key}.{name}" if key else name)
+        case list():
+            for item in value:
+                yield from _fields(item, f"{key}[]")
+        case _:
+            yield key
 
 
 def _texts(value: Any, key: str = "") -> list[tuple[str, str]]:
