@@ -1,4 +1,4 @@
-"""The pages of the project: what they link to is there."""
+"""The pages of the project: what they link to is there, and so are the tests that they name."""
 
 import re
 from pathlib import Path
@@ -32,3 +32,10 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading_that_exist(name: str
         if not file.exists() or (anchor and anchor not in anchors(file)):
             missing.append(f"{target}#{anchor}")
     assert missing == []
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    files = {file.stem: file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py")}
+    there = files.keys() | set(re.findall(r"\bdef (test_\w+)", "".join(files.values())))
+    named = {name: set(re.findall(r"`(test_\w+)`", (ROOT / name).read_text(encoding="utf-8"))) for name in PAGES}
+    assert {name: names - there for name, names in named.items() if names - there} == {}

@@ -203,7 +203,7 @@ class RemovingQuestion(Question[Removing], frozen=True, kw_only=True):
         played = await CompetitionListQuestion(competitor_id=who, limit=1).answered(view)
         if played.total:
             matches = f"{played.total:,} {'competition' if played.total == 1 else 'competitions'}"
-            raise Conflict(f"{name} is in {matches}, so it cannot be removed.")
+            raise Conflict(f"{name} is in {matches}, so it cannot be removed; give them other participants first.")
         if len(await view.live.selections.of(CompetitorFilter(parent_id=who), view.time_slices)):
             raise Conflict(f"{name} is the parent of other competitors; give them another one first.")
         _refuse_closed(board, who)

@@ -32,7 +32,7 @@ async def test_a_team_that_took_part_in_nothing_is_removed_and_one_that_did_is_n
     ada, ben, _ = season.ids
     await season.client.put(f"{season.path}/add.json", {"participants_delta": deltas((ben, season.unity_id, 3))})
     teams = at(season, "/competitors")
-    for one, why in ((ada, "Ada is in 3 competitions"), (ben, "Ben")):
+    for one, why in ((ada, "3 competitions, so it cannot be removed; give them other"), (ben, "Ben")):
         refused = await visitor.get(f"{teams}/{one}/remove")
         assert refused.status == 409
         assert why in words(refused.body.decode())
