@@ -70,7 +70,7 @@ million: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.million $(if $(COMPETITORS),--competitors $(COMPETITORS)) \
 	    $(if $(SCORES),--scores $(SCORES))
 
-# Asks all questions of benchmarks/, an hour or more; QUICK=1 in less than seven minutes; ONLY=1,3 some of them.
+# Asks all questions of benchmarks/, an hour or more; QUICK=1 in less than nine minutes; ONLY=1,3 some of them.
 bench: $(VENV)/.installed .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 

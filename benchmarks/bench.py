@@ -184,7 +184,7 @@ def _write_page(run: Run, directory: Path) -> None:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description="Measures Tallybook side by side with its peers.")
-    parser.add_argument("--quick", action="store_true", help="scaled down, in less than seven minutes")
+    parser.add_argument("--quick", action="store_true", help="scaled down, in less than nine minutes")
     parser.add_argument("--only", type=_numbers, default=sorted(NUMBERS), help="numbers of questions, such as 1,3")
     parser.add_argument("--rounds", type=_rounds, default=ROUNDS, help=f"interleaved rounds; {ROUNDS} if not given")
     parser.add_argument("--page", action="store_true", help="only write the page again, from the stored results")

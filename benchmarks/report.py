@@ -261,7 +261,7 @@ _RACES: Final = (
     _Race(
         "a million members: answering after a kill",
         "leaderboard, ready after kill -9: {}",
-        "a new process reads a million lines from the tables and puts them in order; an index is there at once",
+        "a new Python process starts, reads all lines from the tables and puts them in order",
         is_less=True,
     ),
     _Race("a million best results: results", "best_results, points for a member, {}"),

@@ -79,7 +79,9 @@ async def _measured(setting: Setting, count: int, members: int, key: str) -> tup
     dsn = await setting.database(name)
     boards: list[Tournament] = []
     async with seeding(dsn) as connection:
-        opened = await open_tournaments(connection, name, -(-count // (RANKINGS_MAX - 1)), Field(competitors=members))
+        opened = await open_tournaments(
+            connection, "boards", -(-count // (RANKINGS_MAX - 1)), Field(competitors=members)
+        )
         ids = iter(await registry.next_ids(connection, 2 * count))
         for tournament in opened:
             its = list(islice(_boards(tournament, ids), min(RANKINGS_MAX - 1, count - len(boards))))
