@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from api.cli import printing
 from api.cli.telemetry import LogLevelText, Port, shown_metrics
@@ -157,6 +156,15 @@ async def _database(where: Where, parallel: int) -> AsyncIterator[Database]:
 
 
 async def _verified(database: Database, plan: Plan, *, as_json: bool) -> Report:
+    from rich.progress import (  # noqa: PLC0415 - only `verify` needs it
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("verifying"),
         BarColumn(),

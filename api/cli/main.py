@@ -79,6 +79,7 @@ def main() -> None:
         _, parts, _ = app.parse_commands()
         if iscoroutinefunction(parts[-1].default_command):  # a command, and not --help, which logs nothing
             import_module("engine.process.telemetry").log_to()
+            import_module("engine.process.collector").begin()
         app(exit_on_error=False)
     except cyclopts.CycloptsError:
         sys.exit(2)

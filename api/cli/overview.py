@@ -7,20 +7,19 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Final
 
-from api.cli.plain import write
+from api.cli.plain import terminal_columns, write
 from api.cli.tree import ABOUT, GROUPS, OPTIONS_OF_ALL, PARTS, TREE
 
 HELP: Final = ("--help", "-h")
 COLUMNS_MIN: Final = 60
 """In narrower terminals, cyclopts shortens names as well."""
-_PLAIN_COLUMNS: Final = 80
 _NAME: Final = "\x1b[36m{}\x1b[0m"
 """A name on a terminal: cyan, as in the help of commands."""
 
 
 def main() -> None:
     """Runs the command of `sys.argv`, or lists commands, and exits with its code."""
-    words, columns = sys.argv[1:], _columns()
+    words, columns = sys.argv[1:], terminal_columns()
     if words == ["--version"]:
         shown: str | None = f"{version()}\n"
     else:
@@ -83,14 +82,3 @@ def _wrapped(text: str, columns: int) -> Iterator[str]:
         else:
             line = f"{line} {word}" if line else word
     yield line
-
-
-def _columns() -> int:
-    """The width of the terminal."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isascii() and given.isdigit():
-        return int(given)
-    for stream in sys.__stdin__, sys.__stdout__, sys.__stderr__:
-        if stream is not None and stream.isatty():
-            return os.get_terminal_size(stream.fileno()).columns or _PLAIN_COLUMNS
-    return _PLAIN_COLUMNS

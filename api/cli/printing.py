@@ -7,27 +7,36 @@ The encoding of a stream may lack a character of a name. That character is then 
 import codecs
 import io
 import json as stdlib_json
+import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
 from functools import cache
 from importlib import import_module
-from typing import Final
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from api.cli.plain import write
+from api.cli.plain import terminal_columns, write
 from api.interface.direction import END_OF_ISOLATE, ISOLATE, isolated
 from engine.domain.errors import Refusal, TallybookError
 from engine.domain.times import instant, timestamp
+from engine.process.logs import Logger
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PIPED_COLUMNS: Final = 200
 """Width of a table that does not go to a terminal."""
+_FRAMES: Final = ("┏━┳┓", "┃┃", "┡━╇┩", "││", "└─┴┘")
+"""Of a table: above the names of the columns, around them, below them, around a line, below the last."""
+_ASCII_FRAMES: Final = ("+--+", "||", "|-+|", "||", "+--+")
+"""The same for encodings that lack these."""
+_STEERING: Final = dict.fromkeys(map(ord, "\a\b\v\f\r"))
+"""Characters left out of sentences and cells: they ring, or move the cursor."""
 _ESCAPING: Final = "tallybook.escaping"
 """Name under which `_escaped` is registered with Python's codecs."""
 
@@ -48,13 +57,15 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 @cache
-def talk() -> Console:
-    return Console(stderr=True, soft_wrap=True, emoji=False)
+def talk() -> "Console":
+    """Standard error of a terminal, for more than sentences."""
+    console: Console = import_module("rich.console").Console(stderr=True, soft_wrap=True, emoji=False)
+    return console
 
 
-@cache
-def data() -> Console:
-    return Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, emoji=False)
+def width() -> int:
+    """The width of tables."""
+    return terminal_columns() if sys.stdout.isatty() else PIPED_COLUMNS
 
 
 def count(number: int, noun: str) -> str:
@@ -63,7 +74,7 @@ def count(number: int, noun: str) -> str:
 
 
 def say(sentence: str) -> None:
-    talk().print(sentence, markup=False, highlight=False)
+    write(f"{sentence}\n".translate(_STEERING), sys.stderr)
 
 
 def line(text: str) -> None:
@@ -85,19 +96,55 @@ def rows(values: Items[Mapping[str, object]], columns: Items[str], *, as_json: b
 def table(columns: Items[str], lines: Iterable[Items[object]], *, title: str = "") -> None:
     """A table that is as wide as the terminal at most. Long cells are broken between words, and nothing is cut. If a
     word is too wide for that, each line becomes a paragraph, with a column on each of its lines."""
-    console, texts = data(), [list(map(cell, line)) for line in lines]
+    texts = [list(map(cell, line)) for line in lines]
     cells = list(zip(columns, *texts, strict=True))
     fewest = [max(cell_len(word) for text in one for word in (text.split() or [""])) for one in cells]
-    widths = _widths(fewest, [max(map(cell_len, one)) for one in cells], console.width - _BORDERS * len(cells) - 1)
+    widths = _widths(fewest, [max(map(cell_len, one)) for one in cells], width() - _BORDERS * len(cells) - 1)
     if widths is None:
         _paragraphs(columns, texts, title)
-        return
-    shown = Table(title=Text(_apart(title)) if title else None)
-    for column, width in zip(columns, widths, strict=True):
-        shown.add_column(_apart(_broken(column, width)), width=width)
-    for text in texts:
-        shown.add_row(*map(_apart, map(_broken, text, widths)))
-    console.print(shown, markup=False)
+    else:
+        line("\n".join(_drawn(columns, texts, widths, title)))
+
+
+def _drawn(columns: Items[str], lines: Iterable[Items[str]], widths: Items[int], title: str) -> Iterator[str]:
+    """The lines of a table."""
+    bold, italic = ("\x1b[1m{}\x1b[0m", "\x1b[3m{}\x1b[0m") if _is_styled() else ("{}", "{}")
+    above, around_names, below_names, around, below = _FRAMES if _has(_FRAMES[0]) else _ASCII_FRAMES
+    full = sum(widths) + _BORDERS * len(widths) + 1
+    for text in _broken(title, full).split("\n") if title else ():
+        yield " " * ((full - cell_len(text)) // 2) + italic.format(isolated(text))
+    yield _rule(above, widths)
+    yield from _row(columns, widths, around_names, bold)
+    yield _rule(below_names, widths)
+    for texts in lines:
+        yield from _row(texts, widths, around, "{}")
+    yield _rule(below, widths)
+
+
+def _rule(frame: str, widths: Items[int]) -> str:
+    left, fill, between, right = tuple(frame)
+    return left + between.join([fill * (width + 2) for width in widths]) + right
+
+
+def _row(texts: Items[str], widths: Items[int], frame: str, style: str) -> Iterator[str]:
+    """The lines of a row, as many as its highest cell has."""
+    outer, inner = tuple(frame)
+    for parts in zip_longest(*[_broken(text, width).split("\n") for text, width in zip(texts, widths, strict=True)]):
+        filled = [set_cell_size(isolated(part or ""), width) for part, width in zip(parts, widths, strict=True)]
+        yield f"{outer} {f' {inner} '.join(map(style.format, filled))} {outer}"
+
+
+def _is_styled() -> bool:
+    return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+
+
+def _has(text: str) -> bool:
+    """Whether the encoding of standard output has these characters."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 _BORDERS: Final = 3
@@ -120,14 +167,13 @@ def _widths(fewest: Items[int], most: Items[int], available: int) -> list[int] |
 
 
 def _broken(text: str, width: int) -> str:
-    """The text, broken between words. Rich would do it, too, but cuts a line that ends in wide letters."""
+    """The text, broken between words."""
     if cell_len(text) <= width:
         return text
-    lines = [""]
+    lines: list[str] = []
     for word in text.split():
-        longer = f"{lines[-1]} {word}".lstrip()
-        if cell_len(longer) <= width:
-            lines[-1] = longer
+        if lines and cell_len(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
         else:
             lines.append(word)
     return "\n".join(lines)
@@ -181,7 +227,7 @@ def announce(event: str, sentence: str, **facts: object) -> None:
     if sys.stderr.isatty():
         say(sentence)
     else:
-        import_module("structlog").get_logger().info(event, **facts)  # which most commands do without
+        Logger().info(event, **facts)
 
 
 def listening(address: str) -> None:
@@ -200,6 +246,7 @@ def cell(value: object) -> str:
             text = ", ".join(f"{key} {of_key}" for key, of_key in value.items())
         case _:
             text = str(value)
+    text = text.translate(_STEERING)
     # Escaped before the columns are laid out, so that they are as wide as what is in them.
     stream = sys.stdout
     if isinstance(stream, io.TextIOWrapper) and stream.errors == _ESCAPING:

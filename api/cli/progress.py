@@ -1,5 +1,6 @@
 """The progress of a command, as a bar on a terminal."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -16,7 +17,7 @@ class Advance(Protocol):
 @contextmanager
 def progress(what: str, *, total: int | None = None, data_there: bool = False) -> Iterator[Advance]:
     """Shows a bar on a terminal, unless the data goes there (`data_there`). Yields the function that moves it."""
-    if data_there or not printing.talk().is_terminal:
+    if data_there or not sys.stderr.isatty():
         yield lambda done, of=None: None
         return
     from rich.progress import Progress  # noqa: PLC0415 - for terminals only

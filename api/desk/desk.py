@@ -14,7 +14,6 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-import structlog
 from asyncpg import PostgresError
 
 from api.desk.case import Case, Key, Receipt
@@ -46,6 +45,7 @@ from engine.log import heads
 from engine.log.appender import Appender
 from engine.process import telemetry, tracing
 from engine.process.background import background
+from engine.process.logs import Logger
 from engine.process.pace import EXPECTED_SECONDS_MAX
 from engine.process.telemetry import WAITING_REQUESTS
 from projections.live.given_results import read_results
@@ -67,7 +67,7 @@ EXPIRY_SECONDS_MAX: Final = 15.0
 EXPIRY_WATCH_SECONDS: Final = 0.5
 EXPIRY_SWEEP_SECONDS: Final = 10.0
 """Pause between two sweeps, which expire points in tournaments without requests that no process has in memory."""
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class Desk:

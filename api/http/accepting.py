@@ -10,17 +10,16 @@ from contextlib import asynccontextmanager
 from socket import SO_KEEPALIVE, SOL_SOCKET, socket
 from typing import Final
 
-import structlog
-
 from api.http.limits import UNACCEPTED_MAX
 from engine.process.background import background
+from engine.process.logs import Logger
 
 ACCEPTED_AT_ONCE_MAX: Final = 128
 """Connections that are accepted in one round; each takes some 0.1 ms."""
 ACCEPT_AGAIN_SECONDS: Final = 0.1
 """The pause after the system could not accept for lack of descriptors or memory."""
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 @asynccontextmanager

@@ -11,8 +11,6 @@ from functools import lru_cache, partial
 from time import monotonic
 from typing import Any, Final
 
-import structlog
-
 from api.http import problems
 from api.http.aiohttp_private import Sent
 from api.http.outgoing import Outgoing
@@ -22,6 +20,7 @@ from api.http.router import IncomingRequest, Router
 from api.http.sharing import Sharing
 from api.http.turned_away import Door
 from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
+from engine.process.logs import Logger
 from engine.process.telemetry import ERRORS, REQUEST_SECONDS, Lines, adder, by_kind, observer
 from engine.process.tracing import Spans
 
@@ -30,7 +29,7 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OP
 _ERRORS: Final = by_kind(ERRORS, {500, *problems.STATUSES.values()})
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _NOT_SHARED: Final = Sharing()
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 async def _nothing() -> None:

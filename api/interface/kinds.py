@@ -7,8 +7,8 @@ The amounts in scorings are in the smallest unit of their unity, as everywhere.
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.resources import files
 from itertools import count
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -94,7 +94,7 @@ class Kind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 @cache
 def kinds() -> Mapping[KindName, Kind]:
     """All kinds."""
-    text = files("api.interface").joinpath("kinds.json").read_bytes()
+    text = Path(__file__).with_name("kinds.json").read_bytes()
     return msgspec.json.decode(text, type=dict[KindName, Kind])
 
 

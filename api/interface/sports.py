@@ -8,8 +8,8 @@ like football, is of football.
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from itertools import islice
+from pathlib import Path
 from typing import Final, Protocol
 
 import msgspec
@@ -105,7 +105,7 @@ def _by_unities() -> Mapping[frozenset[str], list[Kind]]:
 @cache
 def _table() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     return msgspec.json.decode(
-        (files("api.interface") / "sports.json").read_bytes(), type=dict[str, dict[str, dict[str, str]]]
+        Path(__file__).with_name("sports.json").read_bytes(), type=dict[str, dict[str, dict[str, str]]]
     )
 
 

@@ -12,7 +12,6 @@ from socket import socket
 from typing import Final
 
 import msgspec
-import structlog
 
 from api.desk.desk import open_desk
 from api.http.connections import refuse_lax_parser
@@ -23,13 +22,14 @@ from api.service.settings import Settings
 from engine.database.pool import open_database
 from engine.process import collector, failpoints, tracing
 from engine.process.background import background
+from engine.process.logs import Logger
 from engine.process.telemetry import Lines
 
 DESCRIPTORS_KEPT: Final = 128
 """File descriptors kept for the database, files, and connections that are ending. Clients get the others."""
 THROTTLES: Final = "throttles"
 """The file, next to the figures, in which the processes of the service count requests."""
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 def main() -> int:

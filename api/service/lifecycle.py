@@ -16,16 +16,16 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Final, cast
 
-import structlog
 import uvloop
 
 from engine.domain.errors import StartupRefused
+from engine.process.logs import Logger
 from engine.process.telemetry import Lines, LogLevel, log_to
 
 DSN_VARIABLE: Final = "TALLYBOOK_DATABASE_URL"
 LOG_LEVEL_VARIABLE: Final = "TALLYBOOK_LOG_LEVEL"
 READY: Final = b"ready\n"
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 def start_log() -> Lines:

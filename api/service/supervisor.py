@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from typing import Final
 
 import msgspec
-import structlog
 from prometheus_client.multiprocess import mark_process_dead
 
 from api.http.limits import UNACCEPTED_MAX
@@ -23,6 +22,7 @@ from api.service import systemd
 from api.service.lifecycle import DSN_VARIABLE, LOG_LEVEL_VARIABLE, READY
 from api.service.settings import Settings
 from engine.domain.errors import StartupRefused
+from engine.process.logs import Logger
 from engine.process.telemetry import LogLevel
 
 PROCESSES_MAX: Final = 64
@@ -32,7 +32,7 @@ RESTART_SECONDS: Final = 1.0
 SideTask = Callable[[], Coroutine[object, object, None]]
 """Light work that runs until cancelled, and handles its own failures."""
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 async def run_service(

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-import structlog
+from engine.process.logs import Logger
 
 SOCKET_VARIABLE: Final = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLES: Final = ("WATCHDOG_USEC", "WATCHDOG_PID")
@@ -19,7 +19,7 @@ IS_READY: Final = "READY=1"
 IS_STOPPING: Final = "STOPPING=1"
 IS_WELL: Final = "WATCHDOG=1"
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 def tell(state: str) -> None:

@@ -9,17 +9,16 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-import structlog
-
 from api.service import figures
 from api.service.lifecycle import lifeline, run, say_ready, start_log
 from api.webhooks.deliverer import Deliverer
 from engine.database.pool import Database, open_database
 from engine.process import failpoints, tracing
 from engine.process.background import background
+from engine.process.logs import Logger
 from projections.tables.worker import work_by_nodes
 
-_logger = structlog.get_logger()
+_logger = Logger()
 
 
 def main() -> int:

@@ -13,7 +13,6 @@ from collections.abc import Sequence as Items
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar, get_args
 
-import structlog
 from aiohttp.client_exceptions import ClientConnectionResetError
 from aiohttp.http import HttpVersion11
 from msgspec import Struct
@@ -29,6 +28,7 @@ from engine.domain.errors import DatabaseUnavailable, LogForked, ShuttingDown, U
 from engine.domain.terms import CompetitorId
 from engine.log.heads import Head
 from engine.process.background import set_within
+from engine.process.logs import Logger
 from engine.process.telemetry import LISTENERS_ENDED, by_kind
 from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament
@@ -47,7 +47,7 @@ _ENDED: Final = by_kind(LISTENERS_ENDED, get_args(StreamEnd))
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class Asked(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -34,7 +34,7 @@ _PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 def table() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     """All words: those of pages alone and those of scripts, too, by key and language."""
     return msgspec.json.decode(
-        (files("api.web") / "words.json").read_bytes(), type=dict[str, dict[str, dict[str, str]]]
+        Path(__file__).with_name("words.json").read_bytes(), type=dict[str, dict[str, dict[str, str]]]
     )
 
 

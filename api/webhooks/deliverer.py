@@ -22,7 +22,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
-import structlog
 from asyncpg import Connection, PostgresError
 
 from api.webhooks import webhooks
@@ -39,6 +38,7 @@ from engine.log.undecoded import Stored
 from engine.process import failpoints, tracing
 from engine.process.background import background, set_within
 from engine.process.failpoints import Point
+from engine.process.logs import Logger
 from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND, by_kind
 from projections.answers.totals import PastTotals
 from projections.tables import defects
@@ -85,7 +85,7 @@ _UNLOCK: Final = "SELECT set_config('idle_session_timeout', '0', false), pg_advi
 _REQUESTS: Final = by_kind(WEBHOOK_REQUESTS, ("taken", "failed"))
 _WEBHOOKS: Final = by_kind(WEBHOOKS, WebhookState)
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class Deliverer:

@@ -16,10 +16,10 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import asyncpg
-import structlog
 from asyncpg import Connection
 
 from engine.domain.errors import StartupRefused
+from engine.process.logs import Logger
 
 _TAKEN: Final = {
     "host", "port", "dbname", "user", "password", "passfile", "options", "sslmode", "sslnegotiation", "sslcert",
@@ -75,7 +75,7 @@ _ANOTHER_HOST: Final = (
 """The errors of one host after which the next one is tried."""
 _PLACE: Final = re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+))(?::(\d+))?", re.ASCII)
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 def in_drivers_terms(address: str) -> str:

@@ -14,12 +14,13 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 import asyncpg
 from msgspec import Struct
 
+import migrations
 from engine.database.address import Hosts
 from engine.database.distribution import SHARDS_MAX, DatabaseForm, distribute, form_of, refuse_worker_node
 from engine.database.mending import mend
@@ -106,7 +107,7 @@ def shipped() -> list[Migration]:
     """The migrations that this code ships, in order."""
     found = [
         Migration.of_file(file.name, file.read_bytes())
-        for file in files("migrations").iterdir()
+        for file in Path(migrations.__file__).parent.iterdir()
         if file.name.endswith(".sql")
     ]
     return sorted(found, key=lambda migration: migration.number)
@@ -290,18 +291,18 @@ async def _applied(connection: asyncpg.Connection) -> dict[int, Applied]:
 def _missing(applied: Mapping[int, Applied]) -> list[Migration]:
     """The shipped migrations that were not applied. Raises StartupRefused for an applied one that was edited, or that
     is newer and that this code cannot run on with."""
-    migrations = {migration.number: migration for migration in shipped()}
-    newest = max(migrations)
+    known = {migration.number: migration for migration in shipped()}
+    newest = max(known)
     for number, entry in applied.items():
-        if number not in migrations:
+        if number not in known:
             if entry.oldest is not None and entry.oldest <= newest < number:
                 continue
             raise StartupRefused(
                 f"The database has migration {number:04}, which this version does not know; run a newer version."
             )
-        if migrations[number].sha256 != entry.sha256:
+        if known[number].sha256 != entry.sha256:
             raise StartupRefused(
-                f"Migration {number:04} {migrations[number].name} was edited after it was applied; "
+                f"Migration {number:04} {known[number].name} was edited after it was applied; "
                 "install the version that migrated this database, or a newer one."
             )
-    return [migration for number, migration in migrations.items() if number not in applied]
+    return [migration for number, migration in known.items() if number not in applied]

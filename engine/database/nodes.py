@@ -13,17 +13,17 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 import asyncpg
-import structlog
 from asyncpg import Connection
 
 from engine.database.distribution import Node, nodes_of
 from engine.domain.errors import DatabaseUnavailable
 from engine.domain.terms import TournamentId
+from engine.process.logs import Logger
 
 REMEMBERED_SECONDS: Final = 10.0
 """How long a known place of a tournament is trusted."""
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class Nodes:

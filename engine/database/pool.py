@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, supp
 from typing import Any, Final
 
 import asyncpg
-import structlog
 from asyncpg import Connection, Pool
 
 from engine.database.address import Hosts
@@ -33,6 +32,7 @@ from engine.database.sessions import (
 )
 from engine.domain.errors import DatabaseUnavailable, IdTaken, OutcomeUnknown, StartupRefused
 from engine.domain.terms import TournamentId
+from engine.process.logs import Logger
 from engine.process.telemetry import DURABLE_ELSEWHERE, NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 
 SERVICE_ROLE: Final = "tallybook_service"
@@ -48,7 +48,7 @@ NODE_TASK: Final = "node"
 """The name of tasks that work with one node: they start when the node is first needed, and end with their creator."""
 _WRITTEN_THROUGH: Final = ("fsync", "full_page_writes")
 _ELSEWHERE: Final = "SELECT current_setting('tallybook.durable_elsewhere', true)"
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 # The settings of each session. Because of the role, even a login that owns the database has only the service's rights.
 _SERVICE_SETTINGS: Final = {

@@ -28,7 +28,6 @@ from operator import attrgetter
 from typing import Final, Protocol
 
 import asyncpg
-import structlog
 from asyncpg import Connection
 
 from engine.database.pool import DATABASE_TROUBLE, NODE_TASK, Database, KeptConnection, is_lost, is_of_lost_node
@@ -38,6 +37,7 @@ from engine.log import appending, clock
 from engine.log.appending import Appended, Block, NotAppended, OvertakenBy, Passed, UnconfirmedCommit
 from engine.process import failpoints, tracing
 from engine.process.failpoints import Point
+from engine.process.logs import Logger
 from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observer
 
 BATCH_BLOCKS_MAX: Final = 256
@@ -56,7 +56,7 @@ UNSEEN_BYTES_MAX: Final = 256 * 1024
 them takes some milliseconds. If there are more, the log is read."""
 _PAUSE_SECONDS: Final = 0.1
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 _observe_seconds: Final = observer(APPEND_SECONDS)
 _observe_blocks: Final = observer(APPEND_BLOCKS)
 _observe_requests: Final = observer(APPEND_REQUESTS)

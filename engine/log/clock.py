@@ -10,17 +10,16 @@ import time
 from datetime import datetime
 from typing import Final
 
-import structlog
-
 from engine.domain.terms import TournamentId
 from engine.log.appending import Appended
+from engine.process.logs import Logger
 from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND, adder
 
 BEHIND_SECONDS_MAX: Final = 1.0
 """How far a log may be ahead of this process's clock without an alarm: clocks of two machines may differ a little."""
 SAID_EVERY_SECONDS: Final = 60.0
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class Clock:

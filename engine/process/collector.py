@@ -16,12 +16,18 @@ YOUNG_OBJECTS_PER_CONNECTION: Final = 20
 _OLDER: Final = (40, 50)
 
 
-def settle() -> None:
-    """Exempts everything in memory from collection, because all of it stays. Returns free memory to the system."""
-    import ctypes  # noqa: PLC0415 - commands do without it
-
+def begin() -> None:
+    """Has it begin. Exempts everything in memory from collection, because all of it stays."""
     gc.freeze()
     adapt(0)
+    gc.enable()
+
+
+def settle() -> None:
+    """Does the same after a process has started, and returns free memory to the system."""
+    import ctypes  # noqa: PLC0415 - commands do without it
+
+    begin()
     with suppress(AttributeError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -101,15 +101,18 @@ import sys
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
-from typing import BinaryIO, Final, Literal, TypeVar
+from importlib import import_module
+from typing import Any, BinaryIO, Final, Literal, TypeVar
 
 import msgspec
-import structlog
 from prometheus_client.metrics import Counter as Count
 from prometheus_client.metrics import Gauge, Histogram
+
+from engine.process import logs
+from engine.process.logs import Logger
 
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _COUNTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -313,11 +316,13 @@ def log_to(stream: BinaryIO | None = None, *, level: LogLevel = "info") -> Lines
     lines = Lines(stream or sys.stderr.buffer, level)
     if stream is None:
         _take_in_others()
-    structlog.configure(
-        processors=[lines.render],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=lambda *_: lines,
-        cache_logger_on_first_use=True,
+    logs.configure(
+        lambda structlog: structlog.configure(
+            processors=[lines.render],
+            wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+            logger_factory=lambda *_: lines,
+            cache_logger_on_first_use=True,
+        )
     )
     return lines
 
@@ -337,11 +342,11 @@ class _OfLibraries(logging.Handler):
         except (TypeError, ValueError, KeyError):  # its arguments do not fit it
             message = str(record.msg)
         level = min(record.levelno // 10 * 10, logging.CRITICAL)  # libraries may have levels in between
-        structlog.get_logger().log(level, "library_said", logger=record.name, message=message, exc_info=record.exc_info)
+        Logger().log(level, "library_said", logger=record.name, message=message, exc_info=record.exc_info)
 
 
 def _log_exception(event: str, error: BaseException | None) -> None:
-    structlog.get_logger().error(event, exc_info=error)
+    Logger().error(event, exc_info=error)
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=repr)
@@ -349,21 +354,21 @@ _encode: Final = _ENCODER.encode
 _encode_lines: Final = _ENCODER.encode_lines
 
 
-def _line(logger: object, level: str, fields: structlog.typing.EventDict) -> bytes:
+def _line(logger: object, level: str, fields: MutableMapping[str, Any]) -> bytes:
     fields["level"] = level
     fields["timestamp"] = datetime.now(UTC)
     if "exc_info" in fields:
-        fields = structlog.processors.format_exc_info(logger, level, fields)
+        fields = import_module("structlog.processors").format_exc_info(logger, level, fields)
     return _encode(fields)
 
 
 _COLORS: Final = {"warning": "\x1b[33m", "error": "\x1b[31m"}
 
 
-def _for_people(logger: object, level: str, fields: structlog.typing.EventDict) -> bytes:
+def _for_people(logger: object, level: str, fields: MutableMapping[str, Any]) -> bytes:
     """The line as people read it: time, level, event, facts, and below them a traceback."""
     if "exc_info" in fields:
-        fields = structlog.processors.format_exc_info(logger, level, fields)
+        fields = import_module("structlog.processors").format_exc_info(logger, level, fields)
     event, traceback = fields.pop("event"), str(fields.pop("exception", ""))
     facts = "".join([f"  {name}={_printable(str(fact))}" for name, fact in fields.items() if fact is not None])
     below = "".join([f"\n    {_printable(line)}" for line in traceback.splitlines()])

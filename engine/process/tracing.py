@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NewType, cast
 
-import structlog
+from engine.process.logs import Logger
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -44,7 +44,7 @@ _SERVER_ERROR: Final = 500
 
 spans: "Spans | None" = None
 """The maker of spans; None: tracing is off."""
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 def configure() -> None:

@@ -26,7 +26,6 @@ from operator import attrgetter
 from time import perf_counter
 from typing import Final
 
-import structlog
 from asyncpg import Connection, PostgresError
 
 from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, NODE_TASK, Database, unavailable
@@ -50,6 +49,7 @@ from engine.log import heads, reading, registry
 from engine.log.appending import Appended, Block, Unseen
 from engine.log.heads import Head
 from engine.process.background import SharedTasks, background
+from engine.process.logs import Logger
 from engine.process.pace import EXPECTED_SECONDS_MAX, WAITED_SECONDS_MAX, QueuePace
 from engine.process.telemetry import (
     BARRIER_SECONDS,
@@ -90,7 +90,7 @@ _Waiters = tuple[list[asyncio.Future[None]], dict[asyncio.Future[None], float]]
 """The waiting tasks of one tournament: tasks that continue immediately, and reads with the times at which they came
 in."""
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 _observe_seconds: Final = observer(BARRIER_SECONDS)
 _HEAD: Final = attrgetter("head")
 _ID: Final = attrgetter("tournament_id")

@@ -15,7 +15,6 @@ from typing import Any, Final, Protocol, TypeVar
 from weakref import WeakSet, ref
 
 import msgspec
-import structlog
 from asyncpg import Connection
 
 from engine.domain.errors import NO_TOURNAMENT, LogForked, LogUnreadable, NotFound
@@ -28,6 +27,7 @@ from engine.log import appending, heads, reading, registry, tails
 from engine.log.appending import Appended, Block, Unseen
 from engine.log.heads import Head
 from engine.log.tails import Tail
+from engine.process.logs import Logger
 from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold, fold_all, update_of_results, update_of_sums
 from projections.board.competition_sums import CompetitionSums
@@ -59,7 +59,7 @@ some milliseconds, and up to 18 for 4 MiB."""
 FOLDED_AT_ONCE: Final = 100
 """Events that the loading of a tournament folds before it checks the end of its time slice."""
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class MadeOfBoard(Protocol):

@@ -13,13 +13,12 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Final
 
-import structlog
-
 from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, QueueFull, TournamentStopped
 from engine.domain.events import Recorded
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import heads, reading
+from engine.process.logs import Logger
 from engine.process.pace import QueuePace
 from engine.process.time_slices import TimeSlices
 from projections.board.board import Board, erase, folding
@@ -31,7 +30,7 @@ the present."""
 PAST_WAIT_SECONDS_MAX: Final = 5.0
 """A request that is expected to wait longer than this, or has waited that long, is refused."""
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class Past:

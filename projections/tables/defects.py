@@ -10,13 +10,13 @@ from enum import StrEnum
 from typing import Final
 
 import asyncpg
-import structlog
 from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE, Database
 from engine.domain.errors import TallybookError
 from engine.domain.terms import TournamentId
+from engine.process.logs import Logger
 from engine.process.telemetry import DEFECTS, by_kind
 
 SHOWN_SECONDS: Final = 600.0
@@ -39,7 +39,7 @@ _RECENT: Final = """
 
 _FORGET: Final = "DELETE FROM defect WHERE tournament_id = $1"
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class DefectPart(StrEnum):

@@ -27,7 +27,6 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-import structlog
 from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError, PostgresError
 from msgspec import Struct, field
 
@@ -40,6 +39,7 @@ from engine.log.heads import Head
 from engine.process import failpoints, tracing
 from engine.process.background import background, set_within
 from engine.process.failpoints import Point
+from engine.process.logs import Logger
 from engine.process.telemetry import ERASED, FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
 from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
@@ -64,7 +64,7 @@ KNOWN_MAX: Final = 1_000
 OUTDATED_MAX: Final = 10_000
 """Tournaments with outdated tables that a worker remembers. When it has replaced these, it looks for more."""
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class Folded(Struct):

@@ -9,7 +9,6 @@ from contextlib import aclosing, closing
 from time import perf_counter
 from typing import Final
 
-import structlog
 from asyncpg import Connection
 
 from engine.database.pool import Database
@@ -17,6 +16,7 @@ from engine.domain.errors import DatabaseUnavailable, NotFound, TallybookError
 from engine.domain.terms import TournamentId
 from engine.log import registry
 from engine.process.background import set_within
+from engine.process.logs import Logger
 from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
 from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
@@ -34,7 +34,7 @@ VERIFICATION_ROUND_SECONDS_MIN: Final = 1.0
 """The least duration of a round, even if there is little to verify."""
 RETRY_SECONDS: Final = 5.0
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 async def verify_continuously(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:

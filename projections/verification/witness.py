@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import structlog
 from asyncpg import Connection, PostgresError
 from msgspec import Struct
 
 from engine.database.pool import open_database
 from engine.domain.errors import Fault, TallybookError, Unacceptable
 from engine.domain.terms import ID_MAX, Sequence, TournamentId
+from engine.process.logs import Logger
 from projections.verification import stored_log
 
 UNREADABLE_MAX: Final = 20
@@ -35,7 +35,7 @@ NOTE_BYTES_MAX: Final = 4_096
 """One line of a file of notes; a longer one is no note."""
 _DIGEST_CHARACTERS: Final = 64
 
-_logger = structlog.get_logger()
+_logger: Final = Logger()
 
 
 class Note(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from rich.console import Console
 
 from api.cli import printing
 from api.cli.names import cut_apart
@@ -22,7 +21,7 @@ def printed(lines: list[tuple[str, ...]], width: int, title: str = "") -> str:
     """The table as a terminal so wide shows it."""
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
-        patch.setattr(printing, "data", lambda: Console(width=width, emoji=False))
+        patch.setattr(printing, "width", lambda: width)
         printing.table(COLUMNS, lines, title=title)
     return out.getvalue()
 
