@@ -1,4 +1,4 @@
-"""docs/FIRST_HOUR.md: what it has a newcomer do leads to what it says."""
+"""docs/FIRST_HOUR.md, and the request in the README: what a newcomer is told to do leads to what they say."""
 
 import asyncio
 import os
@@ -19,6 +19,9 @@ from tests.running import said, started
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = (ROOT / "docs" / "FIRST_HOUR.md").read_text(encoding="utf-8")
 (FIRST_PROGRAM,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(REQUEST,) = re.findall(
+    r"^\$ (curl .*?)\n```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+)
 OLD_PYTHON: Final = f"""#!/bin/sh
 exec {sys.executable} -c 'import sys; sys.version_info = (3, 10, 13); exec(sys.argv[2])' "$@"
 """
@@ -58,6 +61,12 @@ async def test_the_demo_its_board_the_lines_of_python_and_its_console(tmp_path: 
             visitor = Visitor(session, address)
             await visitor.sign_in(token[0])
             assert "Thursday League" in await visitor.page(console[1].removeprefix(address))
+        request = REQUEST.replace("tb_…", token[0]).replace("http://localhost:8080", address)
+        for replayed in False, True:
+            answer = await asyncio.to_thread(subprocess.check_output, ["bash", "-c", f"{request} --silent"], text=True)
+            assert "Tallybook-Sequence: 86" in answer
+            assert ("Idempotency-Replayed: true" in answer) is replayed
+            assert '{"competitor_id":1,"position":1,"total":18}' in answer
 
 
 def test_the_versions_of_python_that_are_claimed_were_tried() -> None:

@@ -18,7 +18,7 @@ from projections.answers.rounds import Round
 
 FIELDS_OF_LINKS: Final = ("name", "round", "division", "until")
 _NAME: Final = "the name under which results are saved"
-_DIVISION: Final = "a number; empty: all of them"
+_DIVISION: Final = "a number; empty: all in that round"
 _UNTIL: Final = "the last day on which it works"
 _QUIET: Final = 4
 """Modules around a QR code that stay light."""
@@ -30,7 +30,7 @@ def scorers_page(viewer: Viewer, venue: Venue, rounds: Items[Round], links: Item
     given = {name: filling.given.get(name, "") for name in FIELDS_OF_LINKS}
     chosen = [
         element("option", text, value=key, selected=key == given["round"])
-        for key, text in (("", "All rounds"), *[(one.key, round_text(venue, one)) for one in rounds])
+        for key, text in (("", "All rounds of a division"), *[(one.key, round_text(venue, one)) for one in rounds])
     ]
     box = partial(own_input, "input")
     heads: list[tuple[Child, str]] = [("Who", "name"), ("For", ""), ("Until", "when"), ("Actions", "action")]
