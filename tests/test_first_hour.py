@@ -19,6 +19,11 @@ from tests.running import said, started
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = (ROOT / "docs" / "FIRST_HOUR.md").read_text(encoding="utf-8")
 (FIRST_PROGRAM,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+INTERFACE: Final = (ROOT / "docs" / "INTERFACE.md").read_text(encoding="utf-8")
+REQUESTS: Final = re.findall(r"^    (curl [^…]*… (?:.*\\\n)*.* -d .*)$", INTERFACE, re.MULTILINE)
+QUERIES: Final = re.findall(r"^    GET …/(\S+)$", INTERFACE, re.MULTILINE)
+LONGER: Final = ("The log of this tournament ends at", "event 41 neither adds points nor")
+"""How a request is refused that is about a longer log than that of the demo."""
 (REQUEST,) = re.findall(
     r"^\$ (curl .*?)\n```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
 )
@@ -67,6 +72,12 @@ async def test_the_demo_its_board_the_lines_of_python_and_its_console(tmp_path: 
             assert "Tallybook-Sequence: 86" in answer
             assert ("Idempotency-Replayed: true" in answer) is replayed
             assert '{"competitor_id":1,"position":1,"total":18}' in answer
+        sent = f"-H 'Authorization: Bearer {token[0]}' {address}/tournament/thursday-league/"
+        for request in (*REQUESTS, *(f"curl … '{query}'" for query in QUERIES)):
+            command = request.replace("… ", sent)
+            answer = await asyncio.to_thread(subprocess.check_output, ["bash", "-c", f"{command} --silent"], text=True)
+            assert any(one in answer for one in ('"status":200', *LONGER)), (command, answer)
+        assert (len(REQUESTS), len(QUERIES)) == (4, 4)
 
 
 def test_the_versions_of_python_that_are_claimed_were_tried() -> None:
