@@ -14,6 +14,7 @@ from aiohttp.http import HttpProcessingError, HttpRequestParser
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import ERROR, RequestPayloadError, _ErrInfo
 
+from api.http.heads import Heads, taken_apart
 from api.http.request import HttpRequest
 
 PRIVATE: Final = {
@@ -57,6 +58,10 @@ class Sent(Protocol):
 class Server(web_server.Server):
     """aiohttp's server, which makes a handler for each connection."""
 
+    def __init__(self, *means: Any, **settings: Any) -> None:
+        super().__init__(*means, **settings)
+        self.heads = Heads()
+
     @property
     def open_count(self) -> int:
         """Open connections, and closed ones whose last request is still being worked on."""
@@ -77,17 +82,19 @@ class RequestHandler(web_protocol.RequestHandler):
     A process has thousands of them, so each is kept small. A deque takes 700 bytes more than a list; so does a timer.
     """
 
-    __slots__ = ("answer", "idle_from", "ignores", "owes_head")
+    __slots__ = ("_heads", "_in_step", "answer", "idle_from", "ignores", "owes_head")
 
     answer: Callable[[HttpRequest], Awaitable[Sent]]
     ignores: bool
     owes_head: bool
-    _messages: list[tuple[Any, StreamReader]]  # type: ignore[assignment] # aiohttp has a deque
+    _messages: list[tuple[Any, Any]]  # type: ignore[assignment] # aiohttp has a deque
 
-    def __init__(self, manager: web_server.Server, **settings: Any) -> None:
+    def __init__(self, manager: Server, **settings: Any) -> None:
         # Without these, aiohttp makes a timer and a socket object.
         super().__init__(manager, keepalive_timeout=0, tcp_keepalive=False, **settings)
         self._messages = []
+        self._heads = manager.heads
+        self._in_step = True  # each piece received was one whole request: the parser stands between two
         self.idle_from: float = self._loop.time()
 
     def misread(self, request: HttpRequest, error: BaseException) -> Sent:
@@ -112,10 +119,7 @@ class RequestHandler(web_protocol.RequestHandler):
                 finally:
                     self._waiter = None
             head, content = messages.pop(0)
-            body = b"" if content is EMPTY_PAYLOAD else whole_body(content)
-            content = content if body is None else EMPTY_PAYLOAD  # a reader takes a kilobyte, even an empty one
-            if self._parser is not None:
-                self._parser.message_consumed()
+            body, content = (content, EMPTY_PAYLOAD) if type(content) is bytes else self._parsed_body(content)
             if self._buffer_paused and len(messages) <= self._msg_queue_resume_size:
                 self._resume_reading_if_drained()
             self._request_in_progress = True
@@ -150,6 +154,13 @@ class RequestHandler(web_protocol.RequestHandler):
             self.idle_from = loop.time()
         self._hang_up()
 
+    def _parsed_body(self, content: StreamReader) -> tuple[bytes | None, StreamReader]:
+        """The body of a parsed request, if all of it has arrived, and what reads it otherwise."""
+        if self._parser is not None:
+            self._parser.message_consumed()
+        body = b"" if content is EMPTY_PAYLOAD else whole_body(content)
+        return body, content if body is None else EMPTY_PAYLOAD  # a reader takes a kilobyte, even an empty one
+
     def body_came_apart(self) -> None:
         """Call it when a body is complete that was not when its head was taken. The parser counts a request only now,
         so `message_consumed` had no effect then; and it may have stopped because it counted too many."""
@@ -176,19 +187,26 @@ class RequestHandler(web_protocol.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Parses received bytes, and hands requests to `start`. Drops bytes after a request for another protocol, whose
-        answer is the last one. aiohttp's own method would keep them."""
+        answer is the last one. aiohttp's own method would keep them. A whole request whose head is known is not
+        parsed again, because that takes a sixth of an add."""
         if self.ignores:
             self.piece_received(data)
             return
         if self._force_close or self._close or self._upgraded or self._parser is None:
             return
-        messages: Sequence[tuple[Any, StreamReader]]
+        messages: Sequence[tuple[Any, StreamReader | bytes]]
         is_ordinary = not self.owes_head
-        try:
-            messages, self._upgraded, _ = self._parser.feed_data(data)
-        except HttpProcessingError as error:
-            messages = ((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD),)
-            is_ordinary = False
+        head, body = taken_apart(data) if self._in_step else (None, b"")
+        known = None if head is None else self._heads.get(head)
+        if known is not None:
+            messages = ((known, body),)
+        else:
+            try:
+                messages, self._upgraded, _ = self._parser.feed_data(data)
+            except HttpProcessingError as error:
+                messages = ((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD),)
+                is_ordinary = False
+            self._in_step = head is not None and self._heads.remember(head, messages)
         if messages:
             self._messages.extend(messages)
             if len(self._messages) >= self._max_msg_queue_size and not self._buffer_paused:

@@ -4,7 +4,6 @@ It catches every exception that nothing below it has caught: such a defect is an
 with its traceback. A test lists all places that do so (`tests/test_project.py`).
 """
 
-import os
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache, partial
@@ -14,7 +13,7 @@ from typing import Any, Final
 from api.http import problems
 from api.http.aiohttp_private import Sent
 from api.http.outgoing import Outgoing
-from api.http.reply import REQUEST_ID_BYTES, Reply
+from api.http.reply import Reply, new_request_id
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest, Router
 from api.http.sharing import Sharing
@@ -124,11 +123,11 @@ class Front:
         return reply
 
     def _request_id(self, request: HttpRequest) -> str:
-        """The client's id, or a random one: a counter would reveal the number of requests between two answers."""
+        """The client's id, or a random one."""
         given = request.headers.get("X-Request-Id")
         if given is not None and _REQUEST_ID.fullmatch(given):
             return given
-        return os.urandom(REQUEST_ID_BYTES).hex()
+        return new_request_id()
 
 
 class TracedFront(Front):

@@ -8,11 +8,13 @@ some share what a token could read.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from itertools import chain, repeat
 from typing import Final
 
 from aiohttp.client_exceptions import ClientConnectionResetError
@@ -26,6 +28,8 @@ JSON: Final = "application/json"
 WHOLE_BYTES_MAX: Final = 524_288
 """A body of up to this size is sent at once. A longer body is sent in chunks of this size."""
 REQUEST_ID_BYTES: Final = 8
+REQUEST_IDS_DRAWN: Final = 512
+"""Request ids from one call of the system, which takes ten times as long as the rest of one."""
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
 """A refused request may leave this much of its body unread: if it announces more, its connection is closed."""
 
@@ -210,6 +214,12 @@ async def _send_long(
             waited_seconds += await connection.read_up(patience)
 
 
+def _ids_drawn(count: int) -> list[str]:
+    return os.urandom(REQUEST_ID_BYTES * count).hex(" ", REQUEST_ID_BYTES).split()
+
+
+new_request_id: Final = chain.from_iterable(map(_ids_drawn, repeat(REQUEST_IDS_DRAWN))).__next__
+"""Returns a random id: a counter would reveal the number of requests between two answers."""
 _NOT_MODIFIED: Final = HTTPStatus.NOT_MODIFIED.value
 _STATUSES: Final = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 

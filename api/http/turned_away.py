@@ -6,7 +6,6 @@ prepared answer, and share one line in the log.
 """
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable
 from functools import cache
@@ -16,7 +15,7 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 from aiohttp.http import HttpVersion11
 
 from api.http import problems
-from api.http.reply import JSON, NOT_STORED, REQUEST_ID_BYTES, date
+from api.http.reply import JSON, NOT_STORED, date, new_request_id
 from api.http.request import HttpRequest
 from engine.domain.errors import QueueFull
 from engine.process.telemetry import TURNED_AWAY, Lines
@@ -51,7 +50,7 @@ class TurnedAway:
         transport = connection.transport
         if transport is None or transport.is_closing():
             raise ClientConnectionResetError("the client has gone")
-        head = f"{self._head}{os.urandom(REQUEST_ID_BYTES).hex()}\r\nDate: {date(int(time.time()))}\r\n\r\n"
+        head = f"{self._head}{new_request_id()}\r\nDate: {date(int(time.time()))}\r\n\r\n"
         transport.write(head.encode() + _BODY)
         return connection.read_up() if connection.writing_paused else None
 

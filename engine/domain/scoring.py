@@ -345,8 +345,8 @@ def _number(scoring: Scoring, text: str, unity: UnityState) -> int:
 
 def _shared_amount(award: Award, place: int, sharing: int) -> int | None:
     """The amount of a place, or the mean of those that this many fill: to the nearest, halves away from zero."""
-    table, count = award.table, sharing if award.ties == "mean" else 1
-    if count == 1:
+    table, count = award.table, sharing
+    if count == 1 or award.ties != "mean":
         if table is None:
             return award.factor * place
         if isinstance(table, dict):
@@ -519,8 +519,8 @@ def _performed(
     readings: dict[CompetitorId, ReadResult] = {}
     for number, (c, text) in enumerate(performances.items(), start=1):
         outcome = "win" if c == winner else "draw" if winner is None and c in first else others
-        if (status := statuses.get(c)) is not None:
-            readings[c] = ReadResult(outcome=outcome, status=status)
+        if c in statuses:
+            readings[c] = ReadResult(outcome=outcome, status=statuses[c])
         else:
             readings[c] = ReadResult(outcome=outcome, performance=text, size=sizes.get(c))
         if number % PARTICIPANTS_AT_ONCE == 0:
@@ -532,12 +532,11 @@ def _size(scoring: Scoring, performance: str) -> int:
     """Raises NotRead."""
     if scoring.order == "sent":
         sent = _PLACE.fullmatch(performance.removesuffix("."))
-        size = sent and int(sent[0])
-    else:
-        size = _quantity(performance)
-    if size is None:
-        raise _not_read(scoring, f"{performance!r} is not a {_measure(scoring)}.")
-    return -size if scoring.order == "high" else size
+        if sent is not None:
+            return int(sent[0])
+    elif (size := _quantity(performance)) is not None:
+        return -size if scoring.order == "high" else size
+    raise _not_read(scoring, f"{performance!r} is not a {_measure(scoring)}.")
 
 
 def _contest(scoring: Scoring, text: str) -> dict[str, int]:
