@@ -15,6 +15,11 @@ def test_the_page_is_made_from_the_stored_results() -> None:
     assert (FOLDER / report.PAGE).read_text(encoding="utf-8") == report.page(STORED, charts)
 
 
+def test_the_page_opens_with_what_people_ask() -> None:
+    opening = report.page(STORED, []).partition("\n## ")[0]
+    assert opening.count("\n| ") == 2 + 6
+
+
 def test_every_figure_of_the_summary_is_measured() -> None:
     named = {name for line in report.SUMMARY for name in (line.rate, line.p50, line.p99) if name}
     assert named - {figure.name for figure in STORED.figures} == set()
