@@ -76,7 +76,7 @@ async def measure(setting: Setting) -> Findings:
             for load in _LOADS.values()
             for feature in services
         }
-        loads = await interleaved(setting.rounds, contestants)
+        loads = await interleaved(setting.scaled(setting.rounds, quick=1), contestants)
     return _findings(loads, [feature for feature in services if feature != PLAIN])
 
 

@@ -62,7 +62,7 @@ async def measure(setting: Setting) -> Findings:
             for name, way in ways.items()
             if (load, name) != (BUSY, OWNED)  # one tournament belongs to one
         }
-        runs = await interleaved(setting.rounds, contestants)
+        runs = await interleaved(setting.scaled(setting.rounds, quick=1), contestants)
     findings = Findings()
     for name, of_name in runs.items():
         findings.figure(name, "a second", [run.rate for run in of_name])
