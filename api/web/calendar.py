@@ -41,9 +41,9 @@ def _entry(words: Words, host: str, match: DatedMatch) -> list[str]:
     return [
         "BEGIN:VEVENT",
         f"UID:{match.competition_id}@{host}",
-        f"DTSTAMP:{_time(one.updated_at)}",
-        f"LAST-MODIFIED:{_time(one.updated_at)}",
-        f"SEQUENCE:{one.revised}",
+        f"DTSTAMP:{_time(match.updated_at)}",
+        f"LAST-MODIFIED:{_time(match.updated_at)}",
+        f"SEQUENCE:{match.revised}",
         begins,
         *[f"{name}:{_escaped(text)}" for name, text in said.items() if text],
         "TRANSP:TRANSPARENT",

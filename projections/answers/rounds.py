@@ -10,13 +10,13 @@ from engine.domain.errors import NotFound
 from engine.domain.notation import Notation
 from engine.domain.presentation import in_zone
 from engine.domain.steps import Steps
-from engine.domain.terms import CompetitionId, Counts, RankingId, UnityId
+from engine.domain.terms import CompetitionId, Counts, RankingId, Sequence, UnityId
 from engine.process.time_slices import all_of, in_time_slices
 from projections.answers.around import Around, ShownCompetition
 from projections.answers.lookup import ranking_of, unity_of
 from projections.answers.view import Question, View
 from projections.answers.zones import zone_of
-from projections.board.board import Board, Competition
+from projections.board.board import Board, Competition, Competitor
 
 ROUND_COMPETITIONS_MAX: Final = 20_000
 """Competitions among which rounds are sought: the newest."""
@@ -113,12 +113,15 @@ class RankingRoundQuestion(Question[RankingRound], frozen=True, kw_only=True):
 
 
 class DatedMatch(Struct, frozen=True, kw_only=True):
-    """A match that has a date, and its participants."""
+    """A match that has a date, and its participants. `revised`, `updated_at`: of the last event that changed it or one
+    of these names."""
 
     competition_id: CompetitionId
     begins: datetime
     competition: Competition
     names: list[str]
+    revised: Sequence
+    updated_at: datetime
 
 
 class DatedMatches(Struct, frozen=True):
@@ -143,9 +146,16 @@ class CalendarQuestion(Question[DatedMatches], frozen=True, kw_only=True):
 
 def _dated(board: Board, begins: datetime, competition_id: CompetitionId) -> DatedMatch:
     competition = board.competitions[competition_id]
-    named = competition.participants[:CALENDAR_NAMES_MAX]
-    names = [board.competitors[one].name for one in named]
-    return DatedMatch(competition_id=competition_id, begins=begins, competition=competition, names=names)
+    named = [board.competitors[one] for one in competition.participants[:CALENDAR_NAMES_MAX]]
+    told: list[Competition | Competitor] = [competition, *named]
+    return DatedMatch(
+        competition_id=competition_id,
+        begins=begins,
+        competition=competition,
+        names=[one.name for one in named],
+        revised=max([one.revised for one in told]),
+        updated_at=max([one.updated_at for one in told]),
+    )
 
 
 async def around_now(view: View, ranking_id: RankingId) -> Around:

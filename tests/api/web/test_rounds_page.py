@@ -150,11 +150,22 @@ async def test_the_calendar_has_the_dated_matches_with_their_results(
     assert [one.partition("@")[0] for one in ids] == [f"UID:{played}", f"UID:{whole_day}"]
     stamps = [line.partition(":")[2] for line in lines if line.startswith("DTSTAMP")]
     assert all(datetime.strptime(one, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) <= datetime.now(UTC) for one in stamps)
-    await client.put(f"competitions/{played}.json", {"started_at": "2026-05-03 13:00:00"})
-    moved = (await board.get(f"calendar.ics?ranking={league.ranking_id}&lang=fr")).body.decode().split("\r\n")
-    assert [line for line in moved if line.startswith("UID:")] == ids
-    first, last = [[int(at[9:]) for at in of if at.startswith("SEQUENCE:")] for of in (lines, moved)]
-    assert (last[0] > first[0], last[1]) == (True, first[1])
+    for path, change_of in (
+        (f"competitions/{played}.json", {"started_at": "2026-05-03 13:00:00"}),
+        (f"competitions/{played}.json", {"location": "Hall"}),
+        (f"competitions/{played}.json", {"round": 1, "round_name": "First leg"}),
+        (f"competitions/{played}.json", {"result": "2:2"}),
+        (f"competitors/{ajax}.json", {"name": "Ajax Amsterdam"}),
+        (f"competitors/{ajax}/erase.json", {}),
+    ):
+        assert (await client.put(path, change_of)).status == 200
+        moved = (await board.get(f"calendar.ics?ranking={league.ranking_id}&lang=fr")).body.decode().split("\r\n")
+        assert [line for line in moved if line.startswith("UID:")] == ids
+        assert lines[: lines.index("END:VEVENT")] != moved[: moved.index("END:VEVENT")]
+        for stamp in "SEQUENCE:", "LAST-MODIFIED:", "DTSTAMP:":
+            first, last = [[at for at in of if at.startswith(stamp)] for of in (lines, moved)]
+            assert (first[0] < last[0] if stamp == "SEQUENCE:" else first[0] <= last[0], last[1]) == (True, first[1])
+        lines = moved
     page = (await board.get(f"rounds?ranking={league.ranking_id}")).body.decode()
     addresses = re.findall(r'href="((?:webcal:)?/[^"]*calendar.ics[^"]*)"', page)
     path = f"/board/{board.slug}/calendar.ics?ranking={league.ranking_id}"
