@@ -5,12 +5,12 @@ from typing import Final
 
 from api.interface.competition_names import short_text
 from api.interface.direction import isolated
-from api.interface.sports import column_of, in_order
+from api.interface.sports import in_order
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, RankingPage, Site, dot, framed_about, name_text
+from api.web.page import Query, RankingPage, Site, abbreviated, dot, framed_about, name_text
 from api.web.result_text import ended_text, result_text, score_text
 from api.web.scored_text import scored_text
-from api.web.table import unity_name
+from api.web.table import unity_name, unity_short
 from api.web.words import Words
 from engine.domain.terms import RankingId, UnityId
 from projections.answers.about_competition import AboutCompetition, AboutCompetitionQuestion, EnteredResult, TakingPart
@@ -67,7 +67,8 @@ def _parts(
     all_unities = [names.unity(ranking_id, one) for one in names.unities(ranking_id) if one in given]
     unities = [all_unities[number] for number in in_order(one.name for one in all_unities)]
     rows = [_row(site, names, found, unities, one, query) for one in found.who]
-    heads = [element("th", _short(words, one), scope="col", class_="value") for one in unities]
+    shown = [abbreviated(unity_name(words, one.name), unity_short(words, one.name)) for one in unities]
+    heads = [element("th", one, scope="col", class_="value") for one in shown]
     if rows:
         yield element("h2", words("points_given")) if unities else None
         yield element(
@@ -85,11 +86,6 @@ def _parts(
         summary = element("summary", words("corrections", number=len(found.entered) - 1))
         results = [element("li", *_result(words, names, one)) for one in found.entered]
         yield element("details", summary, element("ol", *results))
-
-
-def _short(words: Words, unity: ListedUnity) -> Html:
-    known = column_of(unity.name, words.language)
-    return name_text(unity.name) if known is None else element("abbr", known.short, title=known.text)
 
 
 def _row(

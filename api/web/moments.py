@@ -14,7 +14,7 @@ from api.interface.rendering import encode
 from api.interface.sports import column_of, in_order
 from api.web.competitions import ShownCompetitionsShape, competitions_shape
 from api.web.page import number_text, signed_text
-from api.web.table import column_name, column_short, deducted_text, last_name, outcome_letter, unity_name
+from api.web.table import column_name, column_short, deducted_text, last_name, outcome_letter, unity_name, unity_short
 from api.web.words import Words
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
@@ -207,11 +207,10 @@ def _competitors(names: NamesById, ids: Iterable[CompetitorId]) -> Iterator[Comp
 
 def _unities(words: Words, passage: ShownPassage, order: list[int] | None) -> Iterator[UnityOfPassage]:
     for number, unity in enumerate(passage.unities):
-        known = column_of(unity.name, words.language)
         yield UnityOfPassage(
             id=str(unity.unity_id),
             name=unity_name(words, unity.name),
-            short=unity.name if known is None else known.short,
+            short=unity_short(words, unity.name),
             place=None if order is None else order.index(number),
             sort=unity.sort.value,
             notation=unity.notation,

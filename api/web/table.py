@@ -31,8 +31,14 @@ def column_name(words: Words, column: TableColumn) -> str:
 
 def column_short(words: Words, column: TableColumn) -> str:
     """The abbreviation that tables of its sport have for the column; its name if there is none."""
-    name, known = column_name(words, column), column_of(column.unity, words.language)
-    return name if known is None or known.text != name else known.short
+    name = column_name(words, column)
+    return unity_short(words, column.unity) if name == unity_name(words, column.unity) else name
+
+
+def unity_short(words: Words, name: str) -> str:
+    """The abbreviation that tables of its sport have for a unity; another as it is called."""
+    known = column_of(name, words.language)
+    return name if known is None else known.short
 
 
 def unity_name(words: Words, name: str) -> str:

@@ -11,19 +11,19 @@ from msgspec.structs import replace
 from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
-from api.interface.sports import column_of, in_order
+from api.interface.sports import in_order
 from api.web.console.changes import ADD_POINTS
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, tabs, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.console.overview_page import state_text, unity_text
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, dot, name_text, number_text
+from api.web.page import Query, abbreviated, dot, name_text, number_text
 from api.web.ranking_pages import RANKING_PAGES
-from api.web.table import column_name, value_text
+from api.web.table import column_name, column_short, value_text
 from api.web.words import ENGLISH
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitorId, RankingId
-from projections.answers.board_table import BOARD_LINES, BoardTable, Named, TableColumn, TableLine
+from projections.answers.board_table import BOARD_LINES, BoardTable, Named, TableLine
 from projections.answers.competitions import CompetitionList
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity
@@ -53,7 +53,7 @@ def ranking_page(
     below = f"/rankings/{ranking.id}"
     columns = [column_name(ENGLISH, one) for one in table.columns]
     order = in_order(one.unity for one in table.columns)
-    shown = [(_head(columns[number], table.columns[number]), "value") for number in order]
+    shown = [(abbreviated(columns[number], column_short(ENGLISH, table.columns[number])), "value") for number in order]
     heads: list[tuple[Child, str]] = [("#", "position"), (venue.sport("{Team}"), "name"), *shown]
     rows = [_line(venue, below, table, line, query, order) for line in table.lines]
     undo = venue.address(f"{below}/undo/{query['done']}") if {"done", _ADDED} <= query.keys() else None
@@ -102,12 +102,6 @@ def _ways_on(viewer: Viewer, venue: Venue, ranking: ListedRanking, query: Query)
         change = ("Show it again", "show") if ranking.hidden else ("Hide it", "hide")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
     return links
-
-
-def _head(text: str, column: TableColumn) -> Child:
-    """The column's name, in short if it is that of a sport."""
-    known = column_of(text, "en")
-    return text if known is None else element("abbr", known.short, title=text)
 
 
 def _line(
