@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from msgspec import UNSET
 
 from api.imports.kinds import FileKind, FileLine
-from api.interface.doubts import double, doubts, is_near
+from api.interface.doubts import double, doubts, is_near, twin_of
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault
 from engine.domain.presentation import in_zone
@@ -59,13 +59,11 @@ class MatchKind(FileKind[_L]):
                 yield from doubts(one.participants, begins, said.result, said.winner_id, now)
 
     def _double(self, made: AddCompetition) -> Iterator[Fault]:
-        """About a match, the only one of the file on its days, if others have added one of the same two there. Two with
-        keys are two."""
+        """About a match, the only one of the file on its days, if others have added one of the same two there."""
         pair = frozenset(made.participants)
-        near = [one for _, one in self.others.get(pair, ()) if (one.key is None or made.key is None)]
-        near = [one for one in near if is_near(one, made)]
-        if near and sum(is_near(_added(line), made) for line in self._lines[pair]) == 1:
-            yield double(in_zone(near[0].started_at, self.zone))
+        twin = twin_of(made, [one for _, one in self.others.get(pair, ())])
+        if twin is not None and sum(is_near(_added(line), made) for line in self._lines[pair]) == 1:
+            yield double(in_zone(twin.started_at, self.zone))
 
 
 def _added(line: FileLine) -> AddCompetition:

@@ -3,9 +3,9 @@
 Texts have places for the words of the sport (`sports.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from msgspec import UnsetType
 
@@ -21,6 +21,8 @@ _DOUBLE: Final = "There is a {{match}} of the same two on {}. Is this another on
 
 class _Match(Protocol):
     @property
+    def key(self) -> str | None: ...
+    @property
     def group_id(self) -> int: ...
     @property
     def round(self) -> int | None: ...
@@ -28,6 +30,9 @@ class _Match(Protocol):
     def round_name(self) -> str | None: ...
     @property
     def started_at(self) -> datetime | None: ...
+
+
+_M = TypeVar("_M", bound=_Match)
 
 
 def doubts(
@@ -53,6 +58,11 @@ def is_near(one: _Match, other: _Match) -> bool:
     if not same or one.started_at is None or other.started_at is None:
         return False
     return abs(one.started_at - other.started_at) < _DAYS_APART
+
+
+def twin_of(made: _Match, others: Iterable[_M]) -> _M | None:
+    """The first of others of the same two that may be the match that is made. Two with keys are two."""
+    return next((one for one in others if (one.key is None or made.key is None) and is_near(one, made)), None)
 
 
 def double(known: datetime) -> Fault:

@@ -178,14 +178,17 @@ async def new_competition(view: View, _ids: PathIds) -> Beginning:
     fields = tuple([field for field in ADD_COMPETITION.fields if field.name in _OF_COMPETITION])
     given = {"group_id": "1"}
     if not 0 < found.total <= CHOSEN_MAX:
-        return Beginning(fields=fields, given=given)
+        return Beginning(fields=fields, given=given, at_once=True)
     offered = {one: its.name for one, its in found.competitors.items() if its.erased is None}
     fields = tuple([field for field in fields if field.name != "participants"])
     if not _is_of_two(view):
-        return Beginning(fields=fields, given=given, boxes=_boxes(view, offered))
+        return Beginning(fields=fields, given=given, boxes=_boxes(view, offered), at_once=True)
     sides = [Option("", ""), *[Option(f"id:{one}", name) for one, name in offered.items()]]
     return Beginning(
-        fields=(Field(HOME, ID, ""), Field(AWAY, ID, ""), *fields), given=given, options={HOME: sides, AWAY: sides}
+        fields=(Field(HOME, ID, ""), Field(AWAY, ID, ""), *fields),
+        given=given,
+        options={HOME: sides, AWAY: sides},
+        at_once=True,
     )
 
 

@@ -1,7 +1,7 @@
 """Changes of a tournament through forms of the console: those of `changes.py`, and points."""
 
 import re
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final, cast
 
@@ -20,6 +20,7 @@ from api.interface.doubts import doubts
 from api.interface.fields import IDS, ITEMS, Fields, FormReader, read_query
 from api.interface.kinds import KindName, create_ranking, kinds
 from api.interface.names import Names
+from api.interface.new_match import doubts_about
 from api.interface.rendering import encode
 from api.web.console import lists_pages
 from api.web.console.answering import (
@@ -34,7 +35,7 @@ from api.web.console.answering import (
     see_other,
     venue_of,
 )
-from api.web.console.beginnings import LIKE_FIELD, LIKE_FIELDS, RECORD
+from api.web.console.beginnings import ADD_COMPETITION, LIKE_FIELD, LIKE_FIELDS, RECORD
 from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
 from api.web.console.changes import ADD_POINTS, CREATE_LIKE, REGISTER, Change
 from api.web.console.first_steps import STEP_KIND, page_after
@@ -47,7 +48,7 @@ from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, EN
 from api.web.console.taken_forms import known_names, names_in
 from api.web.console.typed_names import with_ids
 from api.web.html import element, joined
-from engine.domain.commands import RecordResult
+from engine.domain.commands import AddCompetition, RecordResult
 from engine.domain.errors import Fault, TallybookError, Unreadable
 from engine.domain.faults import cited, refuse_if_any, unacceptable
 from engine.domain.names import caseless_key
@@ -61,7 +62,7 @@ from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureQuestion
 from projections.answers.registrations import RemovingQuestion
 from projections.answers.view import View, ask
-from projections.answers.zones import zone_of
+from projections.answers.zones import with_days, zone_of
 
 _POINTS_QUERY: Final[Fields] = (UNITY_FIELD, OFFSET_FIELD)
 
@@ -136,7 +137,7 @@ class ChangeHandlers:
             async with self._console.handlers.visited(incoming, viewer.token) as context:
                 is_seen = not change.looks_at_form or seen == seen_form(form)
                 read = await self._read(change, form, context, incoming.ids)
-                asked = None if is_seen else _question(change, read, context, incoming.ids)
+                asked = None if is_seen else await _question(change, read, context, incoming.ids)
                 at_once = (await change.begin(context, incoming.ids)).at_once and asked is None
             if not is_seen and not at_once:
                 filling = Filling(key=key or new_key(), given=form)
@@ -288,8 +289,12 @@ def _zone_of(view: View) -> tzinfo:
     return zone_of(view.publication.presentation.zone)
 
 
-def _question(change: Change, read: Form, context: RecallContext, ids: PathIds) -> str | None:
-    """What a new result should be asked about before it is recorded; None: nothing."""
+async def _question(change: Change, read: Form, context: RecallContext, ids: PathIds) -> str | None:
+    """What a new match or result should be asked about before it is recorded; None: nothing."""
+    if change.operation is ADD_COMPETITION:
+        made = AddCompetition(competition_id=CompetitionId(0), **FormReader(ADD_COMPETITION.fields).read(read))
+        made = with_days(context.live.board, made)
+        return " ".join([one.message for one in await doubts_about(context, made, datetime.now(UTC))]) or None
     if change.operation is not RECORD:
         return None
     competition_id = CompetitionId(ids["competition_id"])

@@ -48,7 +48,7 @@ def change_page(
     """The page. `competitors`: those whose ids are shown. `address`: where the form is sent. `back`: the page that led
     here. `previewed`: the effects of the change. `said`: of the page before."""
     fields, sport = change.fields(beginning), venue.sport
-    looks = change.looks_at_form and not beginning.at_once and previewed is None
+    looks = change.looks_at_form and change.preview is not None and not beginning.at_once and previewed is None
     chosen = "participants" if beginning.fields is None or fields else "competitors"
     shown = [field.name for field in fields] + ([chosen] if beginning.boxes else [])
     return console_page(

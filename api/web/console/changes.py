@@ -53,11 +53,11 @@ class Change(Struct, frozen=True, kw_only=True):
     """A change. `path`: of its page, below that of the tournament; `back`: of the page that leads to it. After the
     change, `made`, the page of what the event makes, is shown; None: `back`. `fixed`: values that the form sends
     without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `final`: they cannot be
-    taken back. `preview`: shows the effects; `looks_at_form`: only once the form is filled in. `mentions`: shows
-    the texts that contain the competitor's name. `leaves`: afterwards, there is no tournament to return to. `tidy`:
-    the form that was sent, as its page shows it again; `read` converts that to the form that the operation takes.
-    `step`: of the first steps of a tournament, after which the next one follows. `page`: shows it, instead of the
-    page that all forms have."""
+    taken back. `preview`: shows the effects; `looks_at_form`: once the form is filled in, and after what is asked about
+    it. `mentions`: shows the texts that contain the competitor's name. `leaves`: afterwards, there is no tournament to
+    return to. `tidy`: the form that was sent, as its page shows it again; `read` converts that to the form that the
+    operation takes. `step`: of the first steps of a tournament, after which the next one follows. `page`: shows it,
+    instead of the page that all forms have."""
 
     path: str
     operation: Write
@@ -167,6 +167,7 @@ CONSOLE_CHANGES: Final = (
         back="/competitions",
         begin=beginnings.new_competition,
         with_competitors=True,
+        looks_at_form=True,
         read=taken_forms.meeting,
     ),
     Change(

@@ -160,6 +160,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.cli.overview: COLUMNS_MIN
         api.web.console.competition_import_pages: _PARTICIPANTS_SHOWN
         api.web.console.reading_handlers: SOUGHT_AMONG_MAX OPEN_LOOKED_AT_MAX
+        api.interface.new_match: TWINS_AMONG_MAX
         api.imports.readers.brought: DEFECTS_SHOWN NOTES_SHOWN
         engine.domain.faults: CIRCLE_SHOWN_MAX
         engine.domain.scoring: _KEY_SHOWN_MAX SHOWN_KEYS_MAX
@@ -176,7 +177,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.web.board_page: SEARCHED_LINES_MIN
         projections.answers.around: LOOKED_AT_MAX
         api.web.docs.examples: FOLDED_CHARACTERS_MAX
-        api.web.drawing: DRAWN_CHARACTERS_MAX _ROW_MAX
+        api.web.drawing: DRAWN_CHARACTERS_MAX _ROW_MAX _ZONE_WIDTH_MIN
         api.web.words: _DIGITS_UNGROUPED_MAX""",
     "what the database needs, which OPERATIONS and CITUS say": """
         engine.database.distribution: NODES_MIN

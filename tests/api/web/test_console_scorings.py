@@ -120,3 +120,27 @@ async def test_the_result_of_a_match_to_come_is_asked_about_and_a_second_yes_rec
     assert (await visitor.post(action, filled)).status == 303
     assert (await league.client.get(f"competitions/{match}.json")).json["competition"]["result"] == "2:1"
     assert (await visitor.fill(form, {"location": "Cork"})).status == 303
+
+
+async def test_a_match_of_the_same_two_on_the_same_days_is_asked_about_and_a_second_yes_adds_it(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    await league.play(b, a, "", started_at="2026-05-02 13:00:00", round=3)
+    voided = await league.play(b, c, "", started_at="2026-05-02 13:00:00", round=3)
+    await league.client.put(f"competitions/{voided}/void.json")
+    page = at(season, "/competitions/new")
+    same = {"home": f"id:{a}", "away": f"id:{b}", "started_at": "2026-05-03T15:00", "group_id": "1", "round": "3"}
+    asked = await visitor.fill(page, same)
+    assert "There is a competition of the same two on 2026-05-02 13:00. Is this another one?" in words(
+        asked.body.decode()
+    )
+    count = len((await league.client.get("competitions.json")).json["competitions"]["competition"])
+    filled, action = form_of(asked.body.decode())
+    for other in {"started_at": "2026-05-09T15:00"}, {"round": "4"}, {"group_id": "2"}, {"away": f"id:{c}"}:
+        assert (await visitor.fill(page, same | other)).status == 303, other
+    assert (await visitor.post(action, filled)).status == 303
+    added = (await league.client.get("competitions.json")).json["competitions"]["competition"][count:]
+    assert [one["started_at"] for one in added][-1] == "2026-05-03 15:00:00"
+    assert len(added) == 5
