@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from engine.domain import events
 from engine.domain.events import Event, Recorded
@@ -209,6 +209,12 @@ class ForeseenCounts(Counted):
             for event in decided
             if isinstance(event, events.CompetitionVoided | events.CompetitionUnvoided)
         }
+        self._will_take_part = {
+            event.competition_id: event.participants
+            for event in decided
+            if isinstance(event, events.CompetitionAdded | events.CompetitionChanged)
+            and event.participants is not UNSET
+        }
 
     def give(self, sums: CompetitionSums) -> None:
         self._given = sums
@@ -226,6 +232,10 @@ class ForeseenCounts(Counted):
 
     def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         return (self._before if self._given is None else self._given).reached(unity_id, competitor_id)
+
+    def participants(self, competition_id: CompetitionId) -> Items[CompetitorId]:
+        theirs = self._will_take_part.get(competition_id)
+        return self._before.participants(competition_id) if theirs is None else theirs
 
     def took_place(self) -> Collection[CompetitionId] | None:
         return self._before.took_place()

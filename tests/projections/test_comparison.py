@@ -5,12 +5,12 @@ from collections.abc import Generator
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
-from engine.domain.events import Criterion, Event
+from engine.domain.events import Criterion, Delta, Event
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence
 from projections.board.board import Board, Ranking, what_counts
@@ -56,6 +56,16 @@ def sums_then(board: Board, history: list[Event], decided: list[Event], after: R
     return sums_of(live_of(history).log, what_will_count(after, decided, what_counts(board, RANKING, None)))
 
 
+RESULTS_AMONG_TIED = history_of(
+    (Criterion(unity_id=22, among="tied"),),
+    [()] * len(COMPETITIONS),
+    [(COMPETITIONS[0], (Delta(11, 21, 0),)), (COMPETITIONS[1], (Delta(11, 22, 1),))],
+    set(),
+    set(),
+)
+"""All are tied, and the second match has no participants: its points would break the tie if it had."""
+
+
 def into(
     found: list[ClassifiedMove], steps: Generator[None, None, list[ClassifiedMove]]
 ) -> Generator[None, None, None]:
@@ -83,6 +93,7 @@ def test_what_is_foreseen_of_a_classification_is_what_comes(history: list[Event]
 @pytest.mark.parametrize("is_followed", [True, False])
 @unhurried
 @given(history=histories_with_ties, match=st.sampled_from(COMPETITIONS), more=histories_with_ties)
+@example(history=RESULTS_AMONG_TIED, match=COMPETITIONS[0], more=[])
 def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
     is_followed: bool, history: list[Event], match: CompetitionId, more: list[Event]
 ) -> None:
@@ -108,6 +119,19 @@ def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
             live.append(*[event for event in [next(waiting, None)] if event is not None])
     assert found == expected
     assert live.classifications.held == []
+
+
+def test_participants_are_foreseen_where_results_among_the_tied_count() -> None:
+    decided: list[Event] = [
+        events.CompetitionChanged(competition_id=COMPETITIONS[1], participants=tuple(COMPETITORS[:2])),
+        events.PointsAdded(ranking_id=RANKING, deltas=(Delta(11, 21, 0),)),
+    ]
+    board, comes = board_of(RESULTS_AMONG_TIED), board_of([*RESULTS_AMONG_TIED, *decided])
+    counted, after = counted_of(board, RANKING), foreseen(board, decided)[RANKING]
+    then = ForeseenCounts(board, counted, RANKING, after, decided)
+    found = finished(classified_move_steps(board.rankings[RANKING], after, counted, then))
+    assert found == moves_between(board, comes)
+    assert {move.after for move in found} != {1}
 
 
 @unhurried
