@@ -323,6 +323,7 @@ async def test_what_was_judged_by_a_longer_log_is_not_appended_to_a_shorter_one(
     assert (await appended(database, block(tournament_id, judged_at=1))).answers == (2,)
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # the child needs no lock
 def test_processes_draw_other_append_ids_though_one_is_forked_from_the_other() -> None:
     asked = {
         "tournament_id": TournamentId(1),

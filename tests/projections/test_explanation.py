@@ -29,7 +29,7 @@ from engine.domain.events import (
 )
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
-from projections.answers.explainer import OVERTAKINGS_MAX, Cause, ClassifiedNeighbours, Explainer, Overtaking, Place
+from projections.answers.explainer import OVERTAKINGS_MAX, Cause, Explainer, Overtaking, Place
 from projections.answers.explaining import explanation_by_date
 from projections.answers.explanation import settled
 from projections.board.board import Board, Ranking, Unity
@@ -181,7 +181,8 @@ def test_neighbours_are_those_of_the_classification_if_one_is_declared(
         lines = classification(board, ranking_id)
         hers = [n for n, line in enumerate(lines) if line.competitor_id == her]
         near = [lines[max(n - 1, 0) : n + 2] for n in hers]
-        assert neighbours == ClassifiedNeighbours(ranking.criteria, near[0] if near else [])
+        assert neighbours is not None
+        assert (neighbours.criteria, neighbours.lines) == (ranking.criteria, near[0] if near else [])
 
 
 RUNNERS: Final = 1_100

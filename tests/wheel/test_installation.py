@@ -21,7 +21,7 @@ from tests.wheel.sbom import ROOT
 from tests.wheel.test_wheel import CLIENT, build
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]  # each downloads all dependencies
-MINORS: Final = (11, 12, 13, 14)
+MINORS: Final = (11, 12, 13, 14, 15)
 
 
 def _interpreter(minor: int) -> str | None:
