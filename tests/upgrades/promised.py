@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 from importlib import metadata
+from operator import le
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,9 +45,11 @@ def broken(before: Iterable[str], now: Iterable[str]) -> list[str]:
 
 
 def _risen(line: str, now: set[str]) -> bool:
-    subject, is_limit, limit = line.partition(": at most ")
-    later = [one.removeprefix(subject + is_limit) for one in now if is_limit and one.startswith(subject + is_limit)]
-    return any(all(new >= old for old, new in zip(_numbers(limit), _numbers(one), strict=True)) for one in later)
+    """Whether it is a limit that is there with numbers at least as high."""
+    subject, limit, numbers = line.partition(": at most ")
+    later = [one.removeprefix(subject + limit) for one in now if limit and one.startswith(subject + limit)]
+    before = _numbers(numbers)
+    return any(len(_numbers(one)) == len(before) and all(map(le, before, _numbers(one))) for one in later)
 
 
 def _numbers(limit: str) -> list[float]:

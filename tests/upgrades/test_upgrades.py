@@ -67,6 +67,7 @@ def test_no_version_takes_back_what_an_earlier_one_promised() -> None:
         ("A: has x integer", "A: has x integer or null", "A: has x integer"),
         ("A: has x|B: has y", "B: has y", "A: has x"),
         ("Time, a read: at most 1,000 (422)", "Time, a read: at most 2,000 (422)", ""),
+        ("Time, a read: at most 1 s", "Time, a read: at most 1 s, then 2 s", "Time, a read: at most 1 s"),
         ("Time, a read: at most 1.5 s", "Time, a read: at most 1 s", "Time, a read: at most 1.5 s"),
     ],
 )
