@@ -21,6 +21,7 @@ _WINDOW: Final = Group("Window", validator=mutually_exclusive)
 _COMPARISON: Final = Group("Comparison", validator=mutually_exclusive)
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
+Count = Annotated[int | None, Parameter(validator=_FROM_ONE)]
 AroundText = Annotated[
     str | None,
     Parameter(

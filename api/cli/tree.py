@@ -538,13 +538,13 @@ TREE: Final = (
     # ── The past ────────────────────────────────────────────────────────────────────────────────────────────
     Entry(
         "standings",
-        "past:standings",
+        "standings:standings",
         "Show the standings of a ranking, now or at a past moment, and how they have moved.",
         group="Watch",
     ),
     Entry(
         "form",
-        "past:form",
+        "standings:form",
         "Show the points of each competitor of a ranking in their last competitions, in the order of the standings.",
         group="Watch",
     ),
@@ -567,7 +567,7 @@ TREE: Final = (
     ),
     Entry(
         "history",
-        "past:history",
+        "history:history",
         "List every delta of a ranking: its time, its cause, and the total and position it led to; and every "
         "declaration of its classification.",
         group="Watch",
@@ -580,7 +580,7 @@ TREE: Final = (
     ),
     Entry(
         "explain",
-        "past:explain",
+        "explain:explain",
         "Explain a competitor's place: deltas, competitions, and who passed whom.",
         group="Watch",
     ),

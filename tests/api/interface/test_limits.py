@@ -186,7 +186,7 @@ INTERNAL: Final[dict[str, str]] = {
     "the demo and the embedded server, which serve one user": """
         engine.database.embedded: JOIN_SECONDS INITDB_SECONDS PROBE_SECONDS START_SECONDS LEFTOVER_SECONDS STOP_SECONDS
             EMBEDDED_POLL_SECONDS
-        api.cli.past: TABLE_LINES_MAX
+        api.cli.standings: TABLE_LINES_MAX
         api.cli.service: LIVE_CONNECTIONS_MAX""",
 }
 """The bounds that nobody outside meets as a limit, by the reason."""
