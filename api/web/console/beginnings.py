@@ -15,6 +15,7 @@ from api.interface.fields import DESCRIPTION, FROM_1, ID, SHORT, Field, Fields
 from api.interface.kinds import KindName, kinds
 from api.interface.operations import OPERATIONS
 from api.interface.rendering import encode
+from api.interface.sports import sport_of
 from api.web.console.inputs import JSON_FIELD, NAMES_FIELD, Beginning, Option
 from api.web.console.scoring_part import results_part, scorings_part
 from api.web.console.taken_forms import AWAY, HOME, LIKE
@@ -106,11 +107,17 @@ async def competition(view: View, ids: PathIds) -> Beginning:
         key=found.key or "",
     )
     return Beginning(
-        about=competition_text(view.names, found),
+        about=_text(view, ids),
         given=given,
         if_match=_tag(own_tag(found)),
         at_once=_is_new(view, found),
     )
+
+
+def _text(view: View, ids: PathIds) -> str:
+    """The competition in a line, in the words of the sport."""
+    of_many = sport_of(view.live.board.rankings.values())("{Match} of {number}")
+    return competition_text(view.names, view.competition(ids["competition_id"]), of_many)
 
 
 def _is_new(view: View, competition: CompetitionState) -> bool:
@@ -142,7 +149,7 @@ async def result(view: View, ids: PathIds) -> Beginning:
         else:
             fields += [Field(f"result[{one}]", field.type, f"the performance of {name}") for one, name in offered]
     return Beginning(
-        about=competition_text(names, found),
+        about=_text(view, ids),
         given=given,
         if_match=_tag(own_tag(found)),
         options={"winner": winners} if is_short else {},
@@ -153,7 +160,7 @@ async def result(view: View, ids: PathIds) -> Beginning:
 
 
 async def named_competition(view: View, ids: PathIds) -> Beginning:
-    return Beginning(about=competition_text(view.names, view.competition(ids["competition_id"])))
+    return Beginning(about=_text(view, ids))
 
 
 async def to_strike(view: View, ids: PathIds) -> Beginning:

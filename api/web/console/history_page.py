@@ -151,7 +151,11 @@ def _what_for(of: _Of, line: HistoryLine) -> str:
     """The heading under which the event stands: its competition, or what it is without one."""
     if line.competition_id is not None:
         found = of.names.competition(line.competition_id)
-        return f"#{line.competition_id}" if found is None else competition_text(of.names, found)
+        return (
+            f"#{line.competition_id}"
+            if found is None
+            else competition_text(of.names, found, of.venue.words("competition_of"))
+        )
     return of.venue.sport("Points without a {match}") if line.competitor_id is not None else "The table itself"
 
 

@@ -137,7 +137,7 @@ def _competition(
     unscored: Items[UnscoredResult],
 ) -> list[Child]:
     found = those.competitions[competition_id]
-    what = competition_text(names, found)
+    what = competition_text(names, found, venue.words("competition_of"))
     voided = None if found.voided_at is None else element("span", "not counted", class_="badge")
     struck = element("span", f"not counted for {len(found.struck)}", class_="badge") if found.struck else None
     row: list[Child] = [

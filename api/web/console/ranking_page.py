@@ -169,9 +169,10 @@ def points_page(
     rows = [_entry(line, unity.notation, filling, whose.get(line.competitor_id, [])) for line in lines]
     unities = tabs("Columns", _unity_tabs(venue, f"{below}/add", ranking.unities, unity.id))
     fields = [field for field in ADD_POINTS.fields if field.name in shown]
+    of_many = venue.words("competition_of")
     suggested = [
         Option("", ""),
-        *[Option(f"id:{one}", competition_text(view.names, its)) for one, its in newest.competitions.items()],
+        *[Option(f"id:{one}", competition_text(view.names, its, of_many)) for one, its in newest.competitions.items()],
     ]
     kept = {"unity": str(unity.id), "offset": str(table.offset)}
     return console_page(

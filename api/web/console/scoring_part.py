@@ -45,7 +45,7 @@ def unscored_part(viewer: Viewer, venue: Venue, names: NamesById, unscored: Iter
     for one in unscored:
         competition = names.competition(one.competition_id)
         assert competition is not None
-        text: Child = competition_text(names, competition)
+        text: Child = competition_text(names, competition, venue.words("competition_of"))
         if viewer.may(Scope.WRITE):
             text = element("a", text, href=venue.address(f"/competitions/{one.competition_id}/record"))
         result = competition.result if isinstance(competition.result, str) else ""

@@ -144,3 +144,15 @@ async def test_a_match_of_the_same_two_on_the_same_days_is_asked_about_and_a_sec
     added = (await league.client.get("competitions.json")).json["competitions"]["competition"][count:]
     assert [one["started_at"] for one in added][-1] == "2026-05-03 15:00:00"
     assert len(added) == 5
+
+
+async def test_what_has_many_participants_is_called_as_the_sport_calls_it(visitor: Visitor, season: Season) -> None:
+    race = f"/competitions/{season.competition_id}"
+    pages = "/competitions", f"{race}/record", f"{race}/change", f"{race}/void", f"{season.path}/add"
+    for page in pages:
+        assert "Competition of 3" in words(await visitor.page(at(season, f"/{page.removeprefix('/')}"))), page
+    made = await visitor.fill(at(season, "/rankings/like"), {"like": "formula-one", "name": "Drivers"})
+    assert made.status == 303
+    for page in pages:
+        shown = words(await visitor.page(at(season, f"/{page.removeprefix('/')}")))
+        assert ("Race of 3" in shown, "Competition of 3" in shown) == (True, False), page
