@@ -37,6 +37,7 @@ from api.desk.desk import Desk, open_desk
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, migrate_and_distribute
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database
+from engine.database.sessions import DRAWS
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.process import collector
 from tests.bounds import Bounds, set_bounds
@@ -77,8 +78,10 @@ def pytest_configure() -> None:
     """Has pytest make its temporary directories in memory, unless the environment names another place. Exceptions are
     logged as Python writes them: structlog's default draws all local variables, which takes half a second of
     processor time, during which nothing else runs. The tests see neither what a user has set for another service nor a
-    proxy of theirs."""
+    proxy of theirs. Opening a database asks once whether a balancer drew a standby: to ask DRAWS times takes as long as
+    the rest of it, and only tests that use the fixture `draws` have a balancer."""
     drop_settings(os.environ)
+    set_bounds(pytest.MonkeyPatch(), DRAWS=1)  # for the whole run
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "localhost,127.0.0.1,::1"
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
@@ -329,6 +332,12 @@ def cluster(administrator: Administrator) -> str:
 @pytest.fixture
 def bounds(monkeypatch: pytest.MonkeyPatch) -> Bounds:
     return partial(set_bounds, monkeypatch)
+
+
+@pytest.fixture
+def draws(bounds: Bounds) -> None:
+    """As in the product, each opening asks DRAWS times which server a balancer has drawn."""
+    bounds(DRAWS=DRAWS)
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ from tests.pgpool import pgpool
 from tests.service import make_token, serve, slug_of
 from tests.tournaments import open_new_tournament
 
+pytestmark = pytest.mark.usefixtures("draws")
+
 
 @pytest.fixture
 async def pair(tmp_path: Path) -> AsyncIterator[tuple[Cluster, Cluster]]:
