@@ -176,6 +176,7 @@ def _read(line: bytes) -> Erasure | Unread:
     if len(line) > LINE_BYTES_MAX:
         return Unread(f"it has more than {LINE_BYTES_MAX:,} bytes")
     try:
+        line.decode()  # from msgspec 0.23 on, its error does not tell wrong bytes from a line that is cut off
         return _decode(line)
     except RecursionError:
         return Unread("it is nested too deeply")
