@@ -214,12 +214,14 @@ async def test_a_read_has_one_deadline_for_all_that_it_waits_for(dsn: str, owner
         other = asyncio.ensure_future(pool.make_current(live))
         await add(owner, arena, 5)
         pool.time_out(100.0 + seconds)
+        await until(reads[0].done)
         assert [read.done() for read in reads] == [True, False, False]
 
         asked = await next_query.enter_async_context(between.holding_answers(HEADS))
         await query.aclose()
         await asked.wait()
         pool.time_out(101.0 + seconds)
+        await until(reads[1].done)
         assert [read.done() for read in reads] == [True, True, False]
 
         asked = await events.enter_async_context(between.holding_answers("AS has_asides"))
@@ -246,7 +248,7 @@ async def test_a_read_that_waits_for_events_keeps_its_deadline_while_others_ask_
                 await asked.wait()
                 await pool.make_current(others)
                 pool.time_out(100.0 + pool_module.READ_SECONDS_MAX)
-                assert slow.done()
+                await until(slow.done)
                 with pytest.raises(DatabaseUnavailable):
                     await slow
             await pool.make_current(live, read_at=inf)
@@ -441,12 +443,13 @@ async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of
 async def test_waiting_too_long_for_a_loading_ends_in_an_error(
     dsn: str, owner: asyncpg.Connection, bounds: Bounds
 ) -> None:
-    bounds(READERS_MAX=1, ACQUIRE_SECONDS_MAX=0.1)
+    bounds(READERS_MAX=1)
     async with open_database(dsn, name="test") as database, open_live_pool(database) as pool:
         first, second = [await open_arena(database) for _ in range(2)]
         async with holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
             loading = asyncio.create_task(pool.pin(first.tournament_id))
             await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
+            bounds(ACQUIRE_SECONDS_MAX=0.1)
             with pytest.raises(DatabaseUnavailable):
                 await pool.pin(second.tournament_id)
         assert (await loading).pins == 1
