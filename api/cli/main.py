@@ -14,9 +14,9 @@ import cyclopts
 from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from api.cli import printing
-from api.cli.overview import version
 from api.cli.tree import ABOUT, GROUPS, PARTS, TREE
 from engine.domain.errors import LogDisproved, TallybookError
+from engine.process.version import version
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells: 128 plus the number of SIGINT."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from api.cli.plain import terminal_columns, write
 from api.cli.tree import ABOUT, GROUPS, OPTIONS_OF_ALL, PARTS, TREE
+from engine.process.version import version
 
 HELP: Final = ("--help", "-h")
 COLUMNS_MIN: Final = 60
@@ -28,12 +29,6 @@ def main() -> None:
         import_module("api.cli.main").main()
         return
     write(shown)
-
-
-def version() -> str:
-    """Tallybook's version. Imports importlib.metadata, which is large, only now."""
-    number: str = import_module("importlib.metadata").version("tallybook")
-    return number
 
 
 def overview_of(words: list[str], columns: int, *, colored: bool = False) -> str | None:

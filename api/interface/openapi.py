@@ -7,7 +7,6 @@ operations have in common is written here.
 from collections.abc import Iterable, Mapping
 from functools import cache
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import Any, Final, get_args
 
 import msgspec
@@ -44,6 +43,7 @@ from api.interface.resources.points import DELTA_SCHEMA, Deltas, RankingsDeltas
 from api.interface.resources.rankings import BriefRankingShape
 from api.stream.frames import POSITION_PATTERN, StreamFormat
 from engine.domain.terms import ITEMS_MAX, SLUG_CHARACTERS_MAX, SLUG_PATTERN
+from engine.process.version import version
 from projections.answers.criteria import Criteria
 
 Document = dict[str, Any]
@@ -93,7 +93,7 @@ def described() -> Document:
         "openapi": "3.1.0",
         "info": {
             "title": "Tallybook",
-            "version": version("tallybook"),
+            "version": version(),
             "description": _ABOUT,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

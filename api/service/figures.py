@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterator
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 from engine.database.pool import Database
 from engine.log.clock import CLOCK
 from engine.process.telemetry import BUILD_INFO, LOOP_LAG
+from engine.process.version import version
 from projections.board.board import FOLD_VERSION
 
 LOOK_SECONDS: Final = 0.1
@@ -30,7 +30,7 @@ _LIVE: Final = re.compile(r"gauge_live\w+_([0-9]+)\.db", re.ASCII)
 
 async def watch(database: Database) -> None:
     """Samples the figures of this process until it is cancelled."""
-    BUILD_INFO.labels(version("tallybook"), platform.python_version(), str(FOLD_VERSION)).set(1)
+    BUILD_INFO.labels(version(), platform.python_version(), str(FOLD_VERSION)).set(1)
     while True:
         due_at = time.perf_counter() + LOOK_SECONDS
         await asyncio.sleep(LOOK_SECONDS)

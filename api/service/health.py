@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from importlib import import_module
-from importlib.metadata import version
 from typing import Final
 
 import msgspec
@@ -17,6 +16,7 @@ from api.service import figures
 from engine.database.pool import Database, durable_elsewhere
 from engine.domain.terms import TournamentId
 from engine.process import telemetry
+from engine.process.version import version
 from projections.tables import defects, tables
 
 HEALTH: Final = "/healthz"
@@ -76,7 +76,7 @@ def add_to(
         exposition = await asyncio.to_thread(import_module, "prometheus_client.exposition")  # with an HTTP server
         return Reply(exposition.generate_latest(figures.registry()), media_type=exposition.CONTENT_TYPE_LATEST)
 
-    health = msgspec.json.encode({"status": 200, "message": "ok", "version": version("tallybook")})
+    health = msgspec.json.encode({"status": 200, "message": "ok", "version": version()})
 
     router.add("GET", HEALTH, healthy)
     router.add("GET", READINESS, ready)

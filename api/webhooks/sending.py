@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from importlib.metadata import version
 from typing import Final
 
 from aiohttp import (
@@ -27,6 +26,7 @@ from api.webhooks.webhooks import WebhookId
 from engine.database.pool import Database
 from engine.domain.errors import NotFound
 from engine.domain.terms import TournamentId
+from engine.process.version import version
 
 ANSWER_SECONDS_MAX: Final = 15.0
 """For a request, from the look-up of the name to the status of the answer."""
@@ -63,7 +63,7 @@ def open_client(
         cookie_jar=DummyCookieJar(),
         timeout=ClientTimeout(total=ANSWER_SECONDS_MAX, sock_connect=CONNECTING_SECONDS_MAX),
         auto_decompress=False,
-        headers={"User-Agent": f"tallybook/{version('tallybook')}"},
+        headers={"User-Agent": f"tallybook/{version()}"},
     )
 
 

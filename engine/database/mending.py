@@ -5,6 +5,7 @@ Logical replication copies no positions of sequences, which then draw ids that e
 """
 
 import re
+from functools import cache
 from typing import Final
 
 from asyncpg import Connection
@@ -73,20 +74,24 @@ async def mend(connection: Connection, migrations: list[str]) -> list[str]:
 
 async def refuse_without_rights(connection: Connection, migrations: list[str]) -> None:
     """Raises StartupRefused if the service's role lacks a right that the `migrations` give it."""
-    granted = [
-        (right[2], name, privilege)
-        for sql in migrations
-        for statement in _RIGHTS_OF_FILE.findall(sql)
-        if (right := _RIGHTS_ON.match(statement))
-        for name in re.findall(r"\w+", right[3])
-        for privilege in re.findall(r"\w+", right[1])
-    ]
-    kinds, names, privileges = map(list, zip(*granted, strict=True))
+    kinds, names, privileges = map(list, zip(*(right for sql in migrations for right in _granted(sql)), strict=True))
     if lacking := await connection.fetch(_LACKING, kinds, names, privileges, _SERVICE):
         raise StartupRefused(
             f"The role {_SERVICE} lacks rights on {', '.join(row['name'] for row in lacking)}; run "
             "`tallybook migrate` as the owner of the database, which restores them."
         )
+
+
+@cache
+def _granted(sql: str) -> list[tuple[str, str, str]]:
+    """The rights that the text of a migration gives: kind of object, name, privilege."""
+    return [
+        (right[2], name, privilege)
+        for statement in _RIGHTS_OF_FILE.findall(sql)
+        if (right := _RIGHTS_ON.match(statement))
+        for name in re.findall(r"\w+", right[3])
+        for privilege in re.findall(r"\w+", right[1])
+    ]
 
 
 async def _restore_rights(connection: Connection, migrations: list[str]) -> list[str]:

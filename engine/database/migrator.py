@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -103,14 +103,15 @@ class Applied(Struct, frozen=True):
     oldest: int | None = None
 
 
-def shipped() -> list[Migration]:
+@cache
+def shipped() -> tuple[Migration, ...]:
     """The migrations that this code ships, in order."""
     found = [
         Migration.of_file(file.name, file.read_bytes())
         for file in Path(migrations.__file__).parent.iterdir()
         if file.name.endswith(".sql")
     ]
-    return sorted(found, key=lambda migration: migration.number)
+    return tuple(sorted(found, key=lambda migration: migration.number))
 
 
 async def migrate(dsn: str) -> list[Migration]:

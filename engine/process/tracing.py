@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NewType, cast
 
 from engine.process.logs import Logger
+from engine.process.version import version
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -111,13 +112,11 @@ class Spans:
     """Makes spans with the tracer of a provider."""
 
     def __init__(self, provider: "TracerProvider") -> None:
-        from importlib.metadata import version  # noqa: PLC0415 - large
-
         from opentelemetry import context, propagate, trace  # noqa: PLC0415 - of an extra
 
         self._context, self._propagate, self._trace = context, propagate, trace
         self._no_trace = context.Context()  # in it, a span begins a trace
-        self._tracer = provider.get_tracer("tallybook", version("tallybook"))
+        self._tracer = provider.get_tracer("tallybook", version())
 
     @contextmanager
     def request(self, method: str, headers: Mapping[str, str]) -> Iterator["Span"]:
