@@ -33,8 +33,8 @@ PresentationChanged       -     -      -    -       -       -       -
 CompetitorRegistered      -     x      -    -       -       -       x
 CompetitorChanged         -     x      -    x       -       -       -
 CompetitorErased          -     x      -    x       -       -       x
-CompetitionAdded          -     -      -    -       -       -       x
-CompetitionChanged        -     -      -    -       x       -       x
+CompetitionAdded          -     -      -    -       -       x       x
+CompetitionChanged        -     -      -    -       x       x       x
 RankingCreated            -     -      -    x       -       x       -
 RankingModified           x     -      -    x       -       x       -
 RankingInformationChanged -     -      -    -       -       -       -

@@ -66,8 +66,9 @@ INTERNAL: Final[dict[str, str]] = {
         projections.live.selections: LOOKED_AGAIN_MAX SELECTIONS_BYTES_MAX SELECTIONS_MAX
         projections.tables.worker: KNOWN_MAX OUTDATED_MAX
         api.desk.remembered: SLUGS_MAX REFUSALS_MAX
-        api.access.auth: TOKENS_KEPT_MAX
+        api.access.auth: HASHES_KEPT_MAX TOKENS_KEPT_MAX
         api.http.compression: COMPRESSED_BYTES_MAX STREAM_BYTES_MAX
+        api.http.heads: HEADS_KEPT_MAX HEAD_KEPT_BYTES_MAX HEADS_NOTED_MAX
         api.http.preferences: ENCODINGS_KEPT_MAX ENCODINGS_KEPT_CHARACTERS_MAX
         api.http.router: PATHS_KEPT_MAX PATH_KEPT_CHARACTERS_MAX
         api.http.throttle: THROTTLE_KEYS_MAX
