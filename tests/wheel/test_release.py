@@ -35,7 +35,13 @@ def test_a_clean_main_without_the_tag_is_told_how_to_publish_and_anything_else_i
 
     def released(code: int = 0) -> str:
         """What `make release` says after its tests."""
-        return said("make", "release", *("--old-file=test", "--old-file=installed", "--old-file=wheel"), code=code)
+        return said(
+            "make",
+            "--no-print-directory",
+            "release",
+            *("--old-file=test", "--old-file=installed", "--old-file=wheel"),
+            code=code,
+        )
 
     def committed(**files: str) -> str:
         for name, text in files.items():

@@ -403,7 +403,7 @@ async def test_a_timeline_folds_to_the_table_of_each_of_its_moments(championship
     await championship.give("Wales", 100)
     told = (await championship.get("/timeline.json")).json
     assert len(told["moments"]) == told["last"] == len(MATCHES) - 1 + 1
-    assert told["moments"][-1][1] == "Points outside competitions"
+    assert told["moments"][-1][1] == "Points outside any competition"
     names = [name for _, name, _ in told["competitors"]]
     totals = dict.fromkeys(names, 0)
     for (at, _), (_, _, _, deltas) in zip(told["moments"], told["steps"], strict=True):
