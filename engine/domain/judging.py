@@ -111,6 +111,7 @@ def decide(state: State, command: Command, known: Known = NOTHING_KNOWN) -> tupl
             return decide(state, recording(state, command), known)
         case commands.AddCompetition():
             _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
+            refuse_taken(state, (command.competition_id,))
             added = (add_competition(state, command),)
         case commands.VoidCompetition():
             return void_competition(state, command, known)
@@ -137,6 +138,7 @@ def _event_of(state: State, command: commands.OneEvent) -> Event:
     match command:
         case commands.RegisterCompetitor():
             _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
+            refuse_taken(state, (command.competitor_id,))
             return register_competitor(state, command)
         case commands.ChangeCompetitor():
             return _change_competitor(state, command)
@@ -330,13 +332,13 @@ def _cause_faults(state: State, competition_id: CompetitionId | None, deltas: It
 
 def _register_competitors(state: State, command: commands.RegisterCompetitors) -> tuple[Event, ...]:
     _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors", more=len(command.items))
-    _refuse_taken_twice([item.competitor_id for item in command.items])
+    refuse_taken(state, [item.competitor_id for item in command.items])
     _refuse_same_key(command.items)
     return _each(command.items, lambda item: register_competitor(state, item))
 
 
 def register_competitor(state: State, command: commands.RegisterCompetitor) -> Event:
-    """As `decide`, without the limit on the number of competitors."""
+    """As `decide`, without the limit on the number of competitors, and whether the id is free."""
     faults = [
         *name_faults("name", command.name),
         *tag_faults(_all_stripped(command.tags)),
@@ -345,7 +347,6 @@ def register_competitor(state: State, command: commands.RegisterCompetitor) -> E
         *key_faults(command.key, state.competitors),
     ]
     refuse_if_any(faults)
-    _refuse_taken(command.competitor_id, state.competitors)
     return naming(command)
 
 
@@ -394,7 +395,7 @@ def naming(command: commands.RegisterCompetitor | commands.ChangeCompetitor) -> 
 
 def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[events.CompetitionAdded, ...]:
     _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions", more=len(command.items))
-    _refuse_taken_twice([item.competition_id for item in command.items])
+    refuse_taken(state, [item.competition_id for item in command.items])
     if sum([len(item.participants) for item in command.items]) > PARTICIPANTS_MAX:
         raise unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in total")])
     _refuse_same_key(command.items)
@@ -414,8 +415,9 @@ def _record_results(
     named = [one.competition_id for one in made]
     refuse_if_any([Fault("items", f"competition {one} is named more than once") for one in repeated(named)])
     _refuse_same_key(made)
-    more = len([one for one in made if one.creates])
-    _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions", more=more)
+    new_ids = [one.competition_id for one in made if one.creates]
+    _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions", more=len(new_ids))
+    refuse_taken(state, new_ids)
     if sum([len(one.participants or ()) for one in made]) > PARTICIPANTS_MAX:
         raise unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in total")])
     return made
@@ -453,7 +455,7 @@ _AS_IT_IS = {
 
 
 def add_competition(state: State, command: commands.AddCompetition) -> events.CompetitionAdded:
-    """As `decide`, without the limit on the number of competitions."""
+    """As `decide`, without the limit on the number of competitions, and whether the id is free."""
     result, result_faults = judged_result(command.result, command.participants)
     faults = [
         *participant_faults(state, command.participants),
@@ -464,7 +466,6 @@ def add_competition(state: State, command: commands.AddCompetition) -> events.Co
         *key_faults(command.key, state.competitions),
     ]
     refuse_if_any(faults)
-    _refuse_taken(command.competition_id, state.competitions)
     follows = command.winner_id is None and is_scored(state)
     return events.CompetitionAdded(
         competition_id=command.competition_id,
@@ -546,8 +547,7 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
         *option_faults(options_of_main_unity(command), MAIN_UNITY),
     ]
     refuse_if_any(faults)
-    _refuse_taken(command.ranking_id, state.rankings)
-    _refuse_taken_unity(state, command.main_unity_id)
+    refuse_taken(state, (command.ranking_id, command.main_unity_id))
     stripped = {"name": command.name.strip(), "main_unity_name": command.main_unity_name.strip()}
     return events.RankingCreated(**msgspec.structs.asdict(command) | stripped)
 
@@ -635,7 +635,7 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
         *option_faults(command),
     ]
     refuse_if_any(faults)
-    _refuse_taken_unity(state, command.unity_id)
+    refuse_taken(state, (command.unity_id,))
     return events.UnityAdded(**msgspec.structs.asdict(command) | {"name": command.name.strip()})
 
 
@@ -845,26 +845,24 @@ def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
     return ranking
 
 
-def _refuse_taken(new_id: int, existing: Container[int]) -> None:
-    if new_id in existing:
+def refuse_taken(state: State, new_ids: Collection[int]) -> None:
+    """Raises IdTaken if anything in the tournament has one of these ids, of whatever kind it is, or two are the same.
+    All ids come from one sequence, and a restored database gives some of them again."""
+    distinct = {*new_ids}
+    if len(distinct) < len(new_ids):
         raise IdTaken
-
-
-def _refuse_taken_twice(new_ids: list[int]) -> None:
-    if len(set(new_ids)) < len(new_ids):
-        raise IdTaken
+    for one in new_ids:
+        if one in state.competitors or one in state.competitions or one in state.rankings:
+            raise IdTaken
+    for ranking in state.rankings.values():  # without a call of ours for each: there may be 1,000
+        if not distinct.isdisjoint(ranking.unities):
+            raise IdTaken
 
 
 def _refuse_same_key(items: Iterable[_MayHaveKey]) -> None:
     """Raises Unacceptable if two items of a request are to have the same key."""
     keys = [name_key(item.key) for item in items if isinstance(item.key, str)]
     refuse_if_any([Fault("items", f"{cited(key)} is the key of more than one") for key in repeated(keys)])
-
-
-def _refuse_taken_unity(state: State, unity_id: UnityId) -> None:
-    for ranking in state.rankings.values():  # without a call for each: there may be 1,000
-        if unity_id in ranking.unities:
-            raise IdTaken
 
 
 def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str, *, more: int = 1) -> None:

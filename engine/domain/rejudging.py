@@ -25,7 +25,15 @@ from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, IdTaken, Impossible, Refusal, existing
 from engine.domain.events import Delta, Event, Naming
 from engine.domain.faults import TAKEN_OTHERWISE
-from engine.domain.judging import add_competition, decide, naming, opening, refuse_points, register_competitor
+from engine.domain.judging import (
+    add_competition,
+    decide,
+    naming,
+    opening,
+    refuse_points,
+    refuse_taken,
+    register_competitor,
+)
 from engine.domain.state import RankingState, State
 from engine.domain.terms import (
     COMPETITIONS_MAX,
@@ -154,9 +162,11 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             return event if decided == stand_in else decided
         case events.CompetitorRegistered():
             _refuse_excess(state.competitors, COMPETITORS_MAX, "competitors")
+            refuse_taken(state, (event.competitor_id,))
             return register_competitor(state, _asked(commands.RegisterCompetitor, event))
         case events.CompetitionAdded():
             _refuse_excess(state.competitions, COMPETITIONS_MAX, "competitions")
+            refuse_taken(state, (event.competition_id,))
             return add_competition(state, _asked(commands.AddCompetition, event))
     return decide(state, _command(sequence, event))[0]
 

@@ -516,16 +516,13 @@ def _performed(
     if winner is None and len(first) == 1:
         (winner,) = first
     others: ResultOutcome | None = "loss" if winner is not None or first else None
-    readings: dict[CompetitorId, ReadResult] = {}
-    for number, (c, text) in enumerate(performances.items(), start=1):
-        outcome = "win" if c == winner else "draw" if winner is None and c in first else others
-        if c in statuses:
-            readings[c] = ReadResult(outcome=outcome, status=statuses[c])
-        else:
-            readings[c] = ReadResult(outcome=outcome, performance=text, size=sizes.get(c))
-        if number % PARTICIPANTS_AT_ONCE == 0:
-            yield
-    return readings
+    outcomes: dict[CompetitorId, ResultOutcome] = dict.fromkeys(first, "draw") if winner is None else {winner: "win"}
+    return {
+        c: ReadResult(outcome=outcomes.get(c, others), status=statuses[c])
+        if c in statuses
+        else ReadResult(outcome=outcomes.get(c, others), performance=text, size=sizes.get(c))
+        for c, text in performances.items()
+    }
 
 
 def _size(scoring: Scoring, performance: str) -> int:

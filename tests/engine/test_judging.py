@@ -692,6 +692,24 @@ def test_a_request_creates_up_to_the_limit(board: Board) -> None:
         decide(board, compete_all(duels[0], duels[0]))
 
 
+@pytest.mark.parametrize("taken", [ANNA, DUEL, FINISHED, POINTS, TIMES])
+def test_an_id_is_given_once_in_a_tournament_to_whatever_kind_of_thing(board: Board, taken: int) -> None:
+    adding = commands.AddCompetition(competition_id=taken, group_id=7)
+    for command in (
+        *(register(competitor_id=taken), register_all(register(), register(competitor_id=taken))),
+        *(adding, compete_all(compete(), adding)),
+        *(create(ANNA, ranking_id=taken), create(ANNA, main_unity_id=taken), measure("Fouls", unity_id=taken)),
+    ):
+        with pytest.raises(IdTaken):
+            decide(board, command)
+    for made in (
+        registered(competitor_id=taken),
+        events.CompetitionAdded(competition_id=taken, group_id=7),
+        *(created(ANNA, ranking_id=taken), events.UnityAdded(ranking_id=OVERALL, unity_id=taken, name="Fouls")),
+    ):
+        assert "an id that exists" in (impossible(board, len(GIVEN) + 1, made) or "")
+
+
 def test_the_competitions_of_one_request_name_10_000_participants_and_no_more() -> None:
     def competitions(*sizes: int) -> Command:
         return compete_all(
@@ -1727,7 +1745,7 @@ def test_what_the_public_sees_may_not_be(given_: Publication, when: Command, why
 # ── What facts change for later decisions ───────────────────────────────────────────────────────────────
 
 REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
-    ("a competitor that was registered", registered(), create(NEW)),
+    ("a competitor that was registered", registered(competitor_id=60), create(60)),
     ("a competitor that moved", changed(parent_id=DORA), change(competitor_id=ANNA, parent_id=CARA)),
     ("a competition that was voided", events.CompetitionVoided(competition_id=DUEL), unvoid(DUEL)),
     (
