@@ -370,7 +370,7 @@ class Bringing:
         entered = yield from judged(entrants, board, lines, entrants.count(board))
         _refuse_if_any(entered.faults)
         meetings = self._meetings(lines, groups, "")
-        played = yield from _asked(meetings, entered.board)
+        played = yield from _asked(meetings, entered.board, after=len(lines))
         met = yield from judged(meetings, entered.board, played, meetings.count(board))
         _refuse_if_any(met.faults)
         unread = yield from _unread(board, planned, _by_reference(lines), played)
@@ -543,11 +543,11 @@ def _by_reference(lines: Items[EntrantLine]) -> dict[str, EntrantLine]:
     return {line.entrant.key or line.entrant.name: line for line in lines}
 
 
-def _asked(kind: FileKind[_L], board: Board) -> Steps[list[_L]]:
-    """The lines, with ids that are only for this. Raises Unacceptable."""
+def _asked(kind: FileKind[_L], board: Board, *, after: int = 0) -> Steps[list[_L]]:
+    """The lines, with ids that are only for this, `after` so many others. Raises Unacceptable."""
     lines, faults = yield from asked(kind, board, b"")
     _refuse_if_any(faults)
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=after):
         line.id = ID_MAX - number
     return lines
 

@@ -20,9 +20,9 @@ from projections.board.tiebreaks import Broken, shown_value
 from tests.histories import SummedBoard, counted_of, fold_events, with_sums
 from tests.projections.test_tiebreaks import RECORDED, named
 
-RANKING: Final = RankingId(1)
-POINTS: Final = UnityId(2)
-RATING: Final = UnityId(3)
+RANKING: Final = RankingId(1_001)
+POINTS: Final = UnityId(1_002)
+RATING: Final = UnityId(1_003)
 _RESULTS: Final = {"1": "1:0", "0": "0:1", "=": "½:½", "U": "bye", "F": "full bye", "H": "half bye"}
 _STARTS: Final = {"2024-08": datetime(2025, 5, 5, 17, tzinfo=UTC), "2026-03": datetime(2026, 5, 5, 17, tzinfo=UTC)}
 
@@ -73,7 +73,7 @@ class Played:
 
     def competitions(self) -> Iterator[commands.AddCompetition]:
         cells = [[(int(cell[:-2]), cell[-2], cell[-1]) for cell in its.split()] for its in self.one["players"]]
-        number = 0
+        number = 2_000
         for at in range(len(cells[0])):
             for player, its in enumerate(cells, start=1):
                 opponent, colour, result = its[at]

@@ -34,8 +34,8 @@ from tests.projections.test_tables import on_the_database
 from tests.projections.test_verification import verified
 from tests.tournaments import open_new_tournament
 
-RANKINGS: Final = tuple(map(RankingId, (10, 20)))
-PLAYERS: Final = tuple(map(CompetitorId, (1, 2)))
+RANKINGS: Final = tuple(map(RankingId, (100_010, 100_020)))
+PLAYERS: Final = tuple(map(CompetitorId, (100_001, 100_002)))
 NEVER: Final = 10_000
 OTHERS: Final = ""
 """In place of the import's name: somebody added these points by hand."""
@@ -229,7 +229,8 @@ def score_and_points(score: int | None) -> str:
 
 async def import_file(desk: Any, live: LiveTournament, ask: Import) -> Imported:
     """Each day is a round, so that matches of the same two on the next day are others."""
-    rows = [f"2024-03-{day:02},{day},1|2,{score_and_points(score)}" for day, score in ask.scores.items()]
+    both = "|".join(map(str, PLAYERS))
+    rows = [f"2024-03-{day:02},{day},{both},{score_and_points(score)}" for day, score in ask.scores.items()]
     file = read_csv("\n".join(["date,round,participants,score,points", *rows]).encode())
     kind = read_competitions(file, ask.ranking_id)
     return await import_lines(desk, live, kind, actor=OPERATOR, stop=asyncio.Event(), progress=_nobody)

@@ -137,8 +137,8 @@ async def test_a_logo_is_chosen_as_a_file(signed_in: SignIn, championship: Champ
 async def test_a_file_of_another_program_is_chosen_and_brought(
     signed_in: SignIn, championship: Championship, bounds: Bounds
 ) -> None:
+    page = await signed_in()  # imports the pages
     bounds(BROUGHT_BYTES_MAX=1_000)
-    page = await signed_in()
     await page.goto(f"{page.url.partition('/console')[0]}{at(championship, '/bring')}")
     chosen = page.get_by_label("A file with them")
     await chosen.set_input_files(FILES / "swiss.trf")
