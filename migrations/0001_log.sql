@@ -240,6 +240,10 @@ $$;
 -- their order is the order of commits. The lock is a statement of its own because, under READ COMMITTED, a statement sees
 -- what had been committed when *it* began: only statements after the lock are sure to see everything that the previous
 -- holder wrote (its block, its append ids, its keys).
+--
+-- Citus moves a shard to another node under row locks, but not under writes. The holder of a lock on the old node would
+-- then write on the new one, where another has locked the copy of that row. So on Citus a statement that changes nothing
+-- stands before the lock: Citus takes it for a write, and the shard stays until the commit.
 CREATE FUNCTION append_block(
     p_tournament_id bigint,
     p_append_id     uuid,
@@ -285,6 +289,9 @@ DECLARE
     v_new       boolean[];   -- per event: it is appended
     v_erased    bigint[];    -- competitors
 BEGIN
+    IF current_setting('citus.shard_count', true) IS NOT NULL THEN
+        UPDATE append_lock AS l SET refusals = 0 WHERE l.tournament_id = p_tournament_id AND l.refusals < 0;
+    END IF;
     IF p_wait THEN
         SELECT l.refusals INTO v_refusals FROM append_lock AS l
             WHERE l.tournament_id = p_tournament_id FOR UPDATE;
@@ -654,6 +661,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook, pg_temp AS $$
 DECLARE
     v_refusals bigint;
 BEGIN
+    UPDATE append_lock AS l SET refusals = 0 WHERE l.tournament_id = p_tournament_id AND l.refusals < 0;   -- see append_block
     SELECT l.refusals INTO v_refusals FROM append_lock AS l WHERE l.tournament_id = p_tournament_id FOR UPDATE;
     INSERT INTO refusal AS f (tournament_id, idempotency_key, number)
         SELECT DISTINCT p_tournament_id, k.key, v_refusals + 1

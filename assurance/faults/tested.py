@@ -139,6 +139,7 @@ by_tests(
     "I1-I12; nothing rejected that may have been applied",
     f"{ON_NODES}a_tournament_moves_to_another_node_under_load",
     f"{ON_NODES}appends_that_wait_while_a_shard_moves_are_never_said_to_be_impossible",
+    f"{ON_NODES}a_shard_does_not_move_away_under_a_lock",
     tools=(CITUS,),
 )
 by_tests(

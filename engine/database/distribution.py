@@ -2,7 +2,7 @@
 
 A database has one of two topologies. In a plain one, every table is PostgreSQL's own. In a distributed one, all rows of
 a tournament lie in one shard, which follows from `tournament_id`; every node has a copy of the registry and of whatever
-belongs to no tournament. The program is the same, except for three rules, which apply wherever `is_distributed` is
+belongs to no tournament. The program is the same, except for four rules, which apply wherever `is_distributed` is
 called:
 
 - A statement about tournaments is about one tournament, and names it for each table. Then Citus sends the whole
@@ -10,6 +10,7 @@ called:
 - A commit of several tournaments would be a two-phase commit, unless it goes straight to a node that has all of them.
   So appends to tournaments of one node are sent straight to it (`nodes.py`); everything else commits per tournament.
 - Nodes share no snapshot. So only the data of a single tournament is read consistently.
+- Row locks do not move with a shard. So a statement that counts as a write comes before them.
 
 Any node answers any statement. Only the coordinator's session can draw ids, hold the one lock of all deliverers of
 webhooks, and change the schema.
@@ -113,6 +114,8 @@ _NODES_WITH_SHARDS: Final = """
     WHERE s.logicalrelid = to_regclass('tallybook.append_lock')
     ORDER BY n.nodename, n.nodeport
 """
+# It changes nothing. Citus takes it for a write, and waits with the move of the shard.
+_KEEP_IN_PLACE: Final = "UPDATE checkpoint SET sequence = 0 WHERE tournament_id = $1 AND sequence < 0"
 _IS_SERVED: Final = """
     SELECT EXISTS (
         SELECT
@@ -314,6 +317,15 @@ async def nodes_of(connection: Connection, tournament_ids: Collection[Tournament
 async def nodes_with_shards(connection: Connection) -> list[Node]:
     """The nodes that have tournaments, or could have."""
     return [Node(*row) for row in await connection.fetch(_NODES_WITH_SHARDS)]
+
+
+async def keep_in_place(connection: Connection, tournament_ids: Collection[TournamentId]) -> None:
+    """Keeps tournaments of a distributed database on their nodes until the transaction ends; first waits for the end of
+    a move. Call it before locking their rows: Citus moves a shard under row locks, and then another could lock the same
+    rows on the new node."""
+    if is_distributed(connection):
+        for tournament_id in tournament_ids:
+            await connection.execute(_KEEP_IN_PLACE, tournament_id)
 
 
 async def unlike_copies(connection: Connection, table: str) -> dict[int, int]:

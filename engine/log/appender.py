@@ -273,7 +273,7 @@ class _Sending:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
                 is_last = attempts >= APPEND_ATTEMPTS_MAX
-                goes_on = isinstance(failure.error, DATABASE_TROUBLE if is_last else _MAY_PASS)
+                goes_on = isinstance(failure.error, DATABASE_TROUBLE)
                 if failure.blames_block or not goes_on:
                     # If the block is to blame, every sending that reached the database was refused like this one. If
                     # something else is (a revoked right, an existing row), this says nothing
@@ -344,9 +344,6 @@ _HANGING_UP: Final = (
 _OF_A_NODE: Final = (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError)
 
 
-# While a shard moves to another node, an append that waited for it may look for the head on the old one, and write on
-# the new one, where that row is there already. Citus may say so without the code for it.
-_MAY_PASS: Final = (*DATABASE_TROUBLE, asyncpg.UniqueViolationError, asyncpg.InternalServerError)
 # Errors that the block itself causes, and would cause again.
 _OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.CheckViolationError, asyncpg.NotNullViolationError)
 

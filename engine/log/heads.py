@@ -10,7 +10,7 @@ from typing import Final
 from asyncpg import Connection
 from msgspec import Struct
 
-from engine.database.distribution import is_distributed
+from engine.database.distribution import is_distributed, keep_in_place
 from engine.database.sessions import refuse_balanced, refuse_standby
 from engine.domain.errors import LogForked
 from engine.domain.terms import Sequence, TournamentId
@@ -42,6 +42,7 @@ _HEADS: Final = """
         LIMIT 1
     ) AS b ON true
 """
+_PREPARED: Final = "SELECT EXISTS (SELECT FROM pg_prepared_xacts WHERE database = current_database())"
 _LOG_BYTES: Final = """
     SELECT tournament_id, log_bytes
     FROM block
@@ -123,6 +124,14 @@ async def current(connection: Connection, tournament_ids: Collection[TournamentI
         if sequence is not None:
             found[tournament_id] = Head(sequence, digest_)
     return found
+
+
+async def after_moves(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Head]:
+    """As `current`, of a distributed database. If a shard has moved, its old node may not know that yet, and what it
+    has is out of date. The move is prepared there until then, and this waits for it."""
+    if is_distributed(connection) and await connection.fetchval(_PREPARED):
+        await keep_in_place(connection, tournament_ids)
+    return await current(connection, tournament_ids)
 
 
 async def log_bytes(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, int]:

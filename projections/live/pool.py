@@ -626,6 +626,7 @@ class _Node:
         self.asked: dict[LiveTournament, _Waiters] = {}
         self.resting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pool = pool
+        self._heads = heads.after_moves if database.is_distributed else heads.current
         self._expiring = pool.expiring
         self._kept = database.kept()
         self.barriers = pool._tasks.create_task(self._run(), name=NODE_TASK)
@@ -651,7 +652,7 @@ class _Node:
         stood_at = list(map(_HEAD, waiting))
         try:
             async with self._kept as connection:
-                found = await heads.current(connection, list(map(_ID, waiting)))
+                found = await self._heads(connection, list(map(_ID, waiting)))
                 now = await heads.now(connection) if self._expiring else None
         except Exception as trouble:  # noqa: BLE001 - they wait for it, and others for the next one
             error: Exception = trouble

@@ -16,7 +16,7 @@ from typing import Any, Final
 from asyncpg import Connection, Record
 from msgspec import Struct, field
 
-from engine.database.distribution import TournamentQuery, is_distributed
+from engine.database.distribution import TournamentQuery, is_distributed, keep_in_place
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import COLOR_DEFAULT, Event
@@ -82,7 +82,7 @@ _CLAIM: Final = """
     FOR UPDATE SKIP LOCKED
 """
 _EXPIRING: Final = "SELECT DISTINCT tournament_id, expires_on FROM unity WHERE lasts IS NOT NULL"
-_HOLD: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
+_HOLD: Final = "UPDATE checkpoint SET sequence = sequence WHERE tournament_id = $1"
 _FORGET: Final = """
     UPDATE competitor
     SET name = '#' || competitor_id, tags = '{}', color = $3, key = NULL, former = '{}', parent_id = NULL,
@@ -189,6 +189,7 @@ async def claim(connection: Connection, tournament_ids: Collection[TournamentId]
     Also turns off waiting for the transaction's commit, here because that saves a round trip. This is safe: rows and
     checkpoint are one commit, so a crash of the server loses both, and the events are folded again.
     """
+    await keep_in_place(connection, tournament_ids)
     rows = await connection.fetch(_CLAIM, tournament_ids)
     return {row["tournament_id"]: _checkpoint(row) for row in rows}
 

@@ -28,7 +28,8 @@ _ON_ALL_NODES: Final = (
     "SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
 )
 _NAMED: Final = "SELECT tournament_id, name FROM tournament WHERE slug = $1"
-_HOLD: Final = "SELECT tournament_id FROM append_lock WHERE tournament_id = $1 FOR UPDATE"
+# Not SELECT FOR UPDATE, under which Citus could move the shard to another node.
+_HOLD: Final = "UPDATE append_lock SET refusals = refusals WHERE tournament_id = $1"
 _LAST_BLOCK: Final = """
     SELECT last_sequence, digest
     FROM block
@@ -154,7 +155,7 @@ async def _doomed(owner: Connection, slug: str) -> Doomed:
     if found is None:
         raise NotFound(f"There is no tournament {slug!r}; `tallybook tournament list` shows them.")
     tournament_id, name = found
-    await owner.fetchval(_HOLD, tournament_id)
+    await owner.execute(_HOLD, tournament_id)
     last = await owner.fetchrow(_LAST_BLOCK, tournament_id)
     return Doomed(
         id=tournament_id,

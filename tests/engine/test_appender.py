@@ -29,7 +29,6 @@ from tests.running import free_port
 from tests.tournaments import open_new_tournament
 from tests.two_nodes import ONE_IS_ENOUGH, side, two_nodes
 
-A_SHARD_MOVES: Final = "a trigger imitates a shard that moves; in tests/assurance/faults/test_distributed.py one does"
 _numbers = count(1)
 
 
@@ -501,20 +500,18 @@ async def test_a_block_is_rejected_without_doubt_although_a_connection_was_lost_
             assert queue.answers[1] == 2
 
 
-@pytest.mark.one_postgresql(A_SHARD_MOVES)
-@pytest.mark.parametrize("code", ["unique_violation", "internal_error"])
+@pytest.mark.one_postgresql("it makes a trigger as on one PostgreSQL")
 async def test_a_row_that_is_there_already_says_nothing_about_a_sending_that_was_lost(
-    code: str, dsn: str, owner: asyncpg.Connection
+    dsn: str, owner: asyncpg.Connection
 ) -> None:
-    """As while a shard moves: the head is looked for on the old node, and the event written on the new one. Meanwhile
-    each attempt fails like this, and the first one may have been applied."""
+    """Each further attempt fails like this, and the first one may have been applied."""
 
     async def collide() -> None:
         await owner.execute(
-            f"""
+            """
             CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                RAISE {code} USING MESSAGE = 'duplicate key value violates unique constraint "event_pkey"';
+                RAISE unique_violation USING MESSAGE = 'duplicate key value violates unique constraint "event_pkey"';
             END $$;
             CREATE TRIGGER collides BEFORE INSERT ON block FOR EACH ROW EXECUTE FUNCTION collide()
             """
@@ -532,30 +529,6 @@ async def test_a_row_that_is_there_already_says_nothing_about_a_sending_that_was
             again = Queue(appender, ids[1], registered())
             await run([again])
             assert again.answers == [2]
-
-
-@pytest.mark.one_postgresql(A_SHARD_MOVES)
-async def test_an_append_that_meets_a_row_that_is_there_already_is_sent_again(
-    dsn: str, owner: asyncpg.Connection
-) -> None:
-    await owner.execute(
-        """
-        CREATE SEQUENCE collisions;
-        CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook AS $$
-        BEGIN
-            IF nextval('collisions') <= 2 THEN
-                RAISE unique_violation USING MESSAGE = 'duplicate key value violates unique constraint "event_pkey"';
-            END IF;
-            RETURN NEW;
-        END $$;
-        """
-    )
-    async with open_database(dsn, name="test") as database, appending(database) as appender:
-        tournament_id = await open_new_tournament(database, actor=OPERATOR)
-        await owner.execute("CREATE TRIGGER collides BEFORE INSERT ON block FOR EACH ROW EXECUTE FUNCTION collide()")
-        queue = Queue(appender, tournament_id, registered(), registered())
-        await run([queue])
-        assert queue.answers == [2, 3]
 
 
 async def test_a_cancelled_appender_leaves_nothing_running(

@@ -4,11 +4,12 @@ and a node that is killed, the coordinator that is, or a shard that moves. Nothi
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -23,11 +24,14 @@ from assurance.faults.wire import wire
 from engine.database.distribution import nodes_of
 from engine.database.pool import Database, open_database
 from engine.domain.errors import TallybookError
-from engine.domain.terms import TournamentId
+from engine.domain.events import CompetitorRegistered
+from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
 from engine.log.appender import LANES_MAX
+from engine.log.appending import Block, NotAppended, Request, append
 from engine.process.background import background
 from projections.live.tournament import LiveTournament
-from projections.tables.worker import work_by_nodes
+from projections.tables import tables
+from projections.tables.worker import Worker, work_by_nodes
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.conftest import only_distributed
 from tests.desks import Arena, desk_at, open_arena, submit, until
@@ -52,6 +56,7 @@ _MOVE: Final = "SELECT citus_move_shard_placement($1, $2, $3, $4, $5, shard_tran
 
 _HEAD: Final = "SELECT max(last_sequence) FROM block WHERE tournament_id = $1"
 _CHECKPOINT: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1"
+_MOVE_WAITS: Final = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
 _MOVE_BLOCKING: Final = _MOVE.replace("force_logical", "block_writes")
 
 pytestmark = only_distributed
@@ -291,6 +296,64 @@ async def test_a_tournament_moves_to_another_node_under_load(
             await go_on(stage)
         assert list(await owner.fetchrow(_PLACE, stage.arenas[0].tournament_id)) == [shard, *elsewhere]
         await judged(stage)
+
+
+async def overtaken(connection: asyncpg.Connection, arena: Arena) -> None:
+    """Holds the tournament's lock, and has written nothing."""
+    block = Block(
+        tournament_id=arena.tournament_id,
+        judged_at=Sequence(1_000),
+        judged_digest=None,
+        requests=(Request(events=(CompetitorRegistered(competitor_id=CompetitorId(1), name="Eve"),), actor=OPERATOR),),
+    )
+    assert await append(connection, [block], wait=True) == [NotAppended.OVERTAKEN]
+
+
+async def claimed(connection: asyncpg.Connection, arena: Arena) -> None:
+    assert await tables.claim(connection, [arena.tournament_id])
+
+
+@pytest.mark.parametrize("hold", [overtaken, claimed])
+async def test_a_shard_does_not_move_away_under_a_lock(
+    hold: Callable[[asyncpg.Connection, Arena], Awaitable[None]], database: Database, owner: asyncpg.Connection
+) -> None:
+    """Or another could have the same lock on the new node."""
+    arena = await open_arena(database)
+    await Worker(database).catch_up()
+    place = await owner.fetchrow(_PLACE, arena.tournament_id)
+    elsewhere = await owner.fetchrow(_ELSEWHERE, *place[1:])
+    async with (
+        database.connection_for(arena.tournament_id) as session,
+        database.connection_for(arena.tournament_id) as looking,
+    ):
+        async with session.transaction():
+            await hold(session, arena)
+            moving = asyncio.create_task(owner.execute(_MOVE_BLOCKING, *place, *elsewhere))
+            await until(lambda: moving.done() or looking.fetchval(_MOVE_WAITS))
+            assert not moving.done()
+        await moving
+
+
+async def test_a_read_waits_where_a_move_has_been_decided_and_is_not_known_yet(
+    database: Database, addresses: list[str]
+) -> None:
+    """The old node has prepared the move, and others may write on the new one already."""
+    arena = await open_arena(database)
+    async with database.connection() as connection:
+        shard, _, port = await connection.fetchrow(_PLACE, arena.tournament_id)
+    (address,) = [address for address in addresses if urlsplit(address).port == port]
+    node = await asyncpg.connect(address)
+    async with desk_at(address) as desk, desk.live_pool.pinned(arena.tournament_id) as live:
+        await desk.live_pool.make_current(live)
+        await node.execute(f"BEGIN; SELECT lock_shard_metadata(7, ARRAY[{shard}]); PREPARE TRANSACTION 'move'")
+        try:
+            reading = asyncio.create_task(desk.live_pool.make_current(live))
+            await until(lambda: reading.done() or node.fetchval(_MOVE_WAITS))
+            assert not reading.done()
+        finally:
+            await node.execute("COMMIT PREPARED 'move'")
+        await reading
+    await node.close()
 
 
 MOVES: Final = 10
