@@ -140,6 +140,7 @@ by_tests(
     f"{ON_NODES}a_tournament_moves_to_another_node_under_load",
     f"{ON_NODES}appends_that_wait_while_a_shard_moves_are_never_said_to_be_impossible",
     f"{ON_NODES}a_shard_does_not_move_away_under_a_lock",
+    f"{ON_NODES}a_read_waits_where_a_move_has_been_decided_and_is_not_known_yet",
     tools=(CITUS,),
 )
 by_tests(

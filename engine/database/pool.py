@@ -68,7 +68,7 @@ _SERVICE_SETTINGS: Final = {
 }
 
 # With one connection to each node, a transaction sees a consistent snapshot of each node. Without local execution,
-# moving a shard under load has lost concurrent appends.
+# Citus refuses the statements of `append_block`.
 _DISTRIBUTED_SETTINGS: Final = {
     "citus.max_adaptive_executor_pool_size": "1",
     "citus.enable_local_execution": "on",
