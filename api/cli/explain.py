@@ -7,11 +7,7 @@ from cyclopts.validators import Number, mutually_exclusive
 
 from api.cli import printing
 from api.cli.explanation_text import ExplanationText, only_with
-from api.cli.lines import (
-    Count,
-    On,
-    window_of,
-)
+from api.cli.lines import Count, On, window_of
 from api.cli.names import CompetitorText, RankingText, UnityText
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.direction import isolated

@@ -9,10 +9,7 @@ from cyclopts.validators import Number, mutually_exclusive
 
 from api.cli.arguments import THE_RANKING, fields_read, function_of, option
 from api.cli.history_text import Format, history_text
-from api.cli.lines import (
-    ONE_UNITY,
-    Count,
-)
+from api.cli.lines import ONE_UNITY, Count
 from api.cli.progress import progress
 from api.cli.times import Since, Until
 from api.cli.where import Where, desk_at, tournament_at

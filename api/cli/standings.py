@@ -9,15 +9,7 @@ from msgspec import UNSET
 from api.cli import printing
 from api.cli.arguments import THE_RANKING, option
 from api.cli.asking import asking
-from api.cli.lines import (
-    AT,
-    ONE_UNITY,
-    SINCE,
-    TAG,
-    UNITY_OR_MAIN,
-    WINDOW,
-    windowed,
-)
+from api.cli.lines import AT, ONE_UNITY, SINCE, TAG, UNITY_OR_MAIN, WINDOW, windowed
 from api.cli.standings_text import print_standings, print_table, say_moment
 from api.interface.resources.standings import standings_shape
 from api.interface.sports import kind_of

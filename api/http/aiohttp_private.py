@@ -195,6 +195,7 @@ class RequestHandler(web_protocol.RequestHandler):
         if self._force_close or self._close or self._upgraded or self._parser is None:
             return
         messages: Sequence[tuple[Any, StreamReader | bytes]]
+        parsed: Sequence[tuple[Any, StreamReader]]
         is_ordinary = not self.owes_head
         head, body = taken_apart(data) if self._in_step else (None, b"")
         known = None if head is None else self._heads.get(head)
@@ -202,11 +203,12 @@ class RequestHandler(web_protocol.RequestHandler):
             messages = ((known, body),)
         else:
             try:
-                messages, self._upgraded, _ = self._parser.feed_data(data)
+                parsed, self._upgraded, _ = self._parser.feed_data(data)
             except HttpProcessingError as error:
-                messages = ((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD),)
+                parsed = ((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD),)
                 is_ordinary = False
-            self._in_step = head is not None and self._heads.remember(head, messages)
+            self._in_step = head is not None and self._heads.remember(head, parsed)
+            messages = parsed
         if messages:
             self._messages.extend(messages)
             if len(self._messages) >= self._max_msg_queue_size and not self._buffer_paused:

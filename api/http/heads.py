@@ -34,11 +34,11 @@ class Heads:
         self._noted: set[int] = set()
         self.get: Final = self._known.get
 
-    def remember(self, head: HeadBytes, messages: "Sequence[tuple[Any, StreamReader | bytes]]") -> bool:
+    def remember(self, head: HeadBytes, messages: "Sequence[tuple[Any, StreamReader]]") -> bool:
         """Whether the parser, which stood between two requests, made these of a piece with this head, and stands
         between two again. Then the next piece need not be parsed if its head is known."""
         match messages:
-            case [(RawRequestMessage() as message, content)] if not isinstance(content, bytes) and content.is_eof():
+            case [(RawRequestMessage() as message, content)] if content.is_eof():
                 if message.version is HttpVersion11 and not (message.should_close or message.upgrade):
                     self._note(head, message)
                 return True

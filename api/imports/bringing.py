@@ -544,7 +544,7 @@ def _by_reference(lines: Items[EntrantLine]) -> dict[str, EntrantLine]:
 
 
 def _asked(kind: FileKind[_L], board: Board, *, after: int = 0) -> Steps[list[_L]]:
-    """The lines, with ids that are only for this, `after` so many others. Raises Unacceptable."""
+    """The lines, with ids that only the plan has. `after`: how many of these are given. Raises Unacceptable."""
     lines, faults = yield from asked(kind, board, b"")
     _refuse_if_any(faults)
     for number, line in enumerate(lines, start=after):

@@ -21,7 +21,8 @@ from engine.domain.terms import UnityId
 
 _COMPETITOR: Final = "competitor"
 _COMPETITION: Final = "competition"
-_PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
+PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
+"""A place in a text."""
 _TELLING: Final = 4
 """Unities whose names say the kind, whatever is scored."""
 _LOOKED_AT: Final = 100
@@ -45,7 +46,7 @@ class Sport(Struct, frozen=True):
         """The text, with its words in the places of {team}, {teams}, {match}, {matches}, and these with a capital, and
         of {Fixtures}, a heading. Other places stay."""
         places = _places(self.competitor, self.competition, language)
-        return _PLACE.sub(lambda found: places.get(found[1], found[0]), text)
+        return PLACE.sub(lambda found: places.get(found[1], found[0]), text)
 
 
 ANY_SPORT: Final = Sport()

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from api.service import figures
 from api.service.lifecycle import lifeline, run, say_ready, start_log
@@ -18,7 +19,7 @@ from engine.process.background import background
 from engine.process.logs import Logger
 from projections.tables.worker import work_by_nodes
 
-_logger = Logger()
+_logger: Final = Logger()
 
 
 def main() -> int:

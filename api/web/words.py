@@ -4,7 +4,6 @@
 `static/words.js` writes the same.
 """
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -14,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from api.interface.sports import ANY_SPORT, Sport
+from api.interface.sports import ANY_SPORT, PLACE, Sport
 from api.web.html import Child, Html, element, joined
 from engine.domain.notation import NONE, WHOLE, Notation
 from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT, in_zone
@@ -27,7 +26,6 @@ _ENDS_OF_DAY: Final = ("000000", "235959")
 _OF_SPORTS: Final = {"competitor": "{Team}"}
 """What is called otherwise where the sport is known."""
 _PLACES: Final = {1: "place_first", 2: "place_second", 3: "place_third"}
-_PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 
 
 @cache
@@ -61,7 +59,7 @@ class Words(Struct, frozen=True):
 
     def html(self, key: str, **values: Child) -> Html:
         """The same, with values that may be HTML."""
-        parts: list[Child] = [*_PLACE.split(texts_of(self.language, self.sport)[key])]
+        parts: list[Child] = [*PLACE.split(texts_of(self.language, self.sport)[key])]
         parts[1::2] = [values[str(name)] for name in parts[1::2]]
         return joined(parts)
 

@@ -16,6 +16,8 @@ from statistics import median
 from typing import Final
 from urllib.parse import urlencode
 
+from msgspec.structs import replace
+
 from benchmarks import traffic
 from benchmarks.asking import Asker
 from benchmarks.contest import Metered, metered
@@ -38,13 +40,8 @@ EXPIRY: Final = "points expire after a year"
 HEARD: Final = f"{LISTENERS} listeners"
 TRACES: Final = "OpenTelemetry traces every request"
 FIELD: Final = Field(competitors=20, competitions=50)
-_FIELDS: Final = {
-    PLAIN: FIELD,
-    SCORING: FIELD,
-    TIEBREAKS: FIELD,
-    EXPIRY: Field(competitors=20, competitions=50, lasts="P52W"),
-    HEARD: FIELD,
-    TRACES: FIELD,
+_FIELDS: Final = dict.fromkeys((PLAIN, SCORING, TIEBREAKS, EXPIRY, HEARD, TRACES), FIELD) | {
+    EXPIRY: replace(FIELD, lasts="P52W")
 }
 _LOADS: Final = {"26a": "add.json", "26b": "GET rankings.json"}
 _TRACED: Final = {"26a": "26c", "26b": "26d"}
@@ -87,10 +84,11 @@ async def _declare(service: Service, tournaments: dict[str, Tournament]) -> None
             path = f"{tournaments[feature].path}/rankings/{tournaments[feature].ranking_id}/{resource}.json"
             await asker.put(path, urlencode({field: json.dumps(content)}).encode())
 
-        for feature in (SCORING, TIEBREAKS):
-            unity = {"unity": tournaments[feature].unity_ids[0]}
+        unities = {feature: {"unity": tournaments[feature].unity_ids[0]} for feature in (SCORING, TIEBREAKS)}
+        for feature, unity in unities.items():
             await declare(feature, "scoring", "scorings", [{"awards": [_AWARD | unity]}])
-        await declare(TIEBREAKS, "classification", "criteria", [unity, *(unity | {"tiebreak": one} for one in _CODES)])
+        plain = unities[TIEBREAKS]
+        await declare(TIEBREAKS, "classification", "criteria", [plain, *(plain | {"tiebreak": one} for one in _CODES)])
 
 
 def _contestant(setting: Setting, service: Service, one: Tournament, load: str, feature: str) -> Contestant[Metered]:

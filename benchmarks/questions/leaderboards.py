@@ -2,10 +2,10 @@
 
 Redis (`ZINCRBY`, `ZREVRANK`, `ZREVRANGE`; with AOF always, and with AOF everysec), Valkey with AOF always, and
 PostgreSQL (an index on the total, `count(*)` for the rank), each behind aiohttp, and the product with minimal answers
-and windows. All start with
-the same totals and are sent the same bodies over 64 connections: points for one member, five lines on each side of a
-member, the top ten. The peers keep no history, have no equal positions and answer with ids alone; the product answers
-with the competitors of the window, and its changes are judged, versioned and kept in a log permanently.
+and windows. All start with the same totals and are sent the same bodies over 64 connections: points for one member,
+five lines on each side of a member, the top ten. The peers keep no history, have no equal positions and answer with ids
+alone; the product answers with the competitors of the window, and its changes are judged, versioned and kept in a log
+permanently.
 
 After the last round the product's windows are compared with a count of the log, and the changes that each contestant
 has recorded with those that it acknowledged. Then the process that holds the board is killed (the API process, Redis, a

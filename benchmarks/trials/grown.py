@@ -23,14 +23,14 @@ from contextlib import asynccontextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import asyncpg
 import uvloop
 
 from api.cli.archives import lines_of
 from benchmarks.bench import WORK_DIRECTORY
-from benchmarks.cluster import SETTINGS, find_pgbench
+from benchmarks.cluster import SETTINGS, Cluster, find_pgbench
 from benchmarks.sizes.table import exponent_of
 from benchmarks.trials.beside import postgres_seconds
 from benchmarks.world import Field, Tournament, judged, open_tournaments, point_request, seeding, settle, unjudged
@@ -62,15 +62,16 @@ Costs = dict[str, float]
 class Steps:
     """The steps with one database, and what they cost."""
 
-    def __init__(self, cluster: Embedded, directory: Path) -> None:
-        self._cluster = cluster
+    def __init__(self, server: Embedded, directory: Path) -> None:
+        self._server = server
+        self._cluster = Cluster(server.dsn, {})
         self._directory = directory
         self._programs = Path(find_pgbench() or "").parent
         self.costs: Costs = {}
 
     async def all(self, tournaments: int, events: int) -> Costs:
         """Tournaments with this number of events each."""
-        dsn = await self._database("grown")
+        dsn = await self._cluster.database("grown")
         await migrate(dsn)
         empty_bytes = await self._asked(dsn, _BYTES)
         async with seeding(dsn) as connection:
@@ -90,6 +91,7 @@ class Steps:
         self.costs["disk, with tables"] = await self._asked(dsn, _BYTES) - empty_bytes
         await self._by_archives(dsn, opened)
         await self._by_dump(dsn)
+        await self._cluster.drop_databases()
         return self.costs
 
     async def _append(self, dsn: str, opened: list[Tournament], events: int) -> None:
@@ -117,7 +119,7 @@ class Steps:
                     async for line in exported:
                         file.write(line)
         self.costs["archives"] = sum(path.stat().st_size for path in directory.iterdir())
-        other = await self._database("entered")
+        other = await self._cluster.database("entered")
         await migrate(other)
         async with self._timed("archives restored"), as_owner(other) as owner:
             for path in directory.iterdir():
@@ -131,7 +133,7 @@ class Steps:
         async with self._timed("pg_dump -Fc"):
             self._run("pg_dump", "-Fc", "-f", str(dump), dsn)
         self.costs["dump"] = dump.stat().st_size
-        other = await self._database("restored")
+        other = await self._cluster.database("restored")
         async with self._timed("pg_restore"):
             self._run("pg_restore", "--exit-on-error", "-d", other, str(dump))
         dump.unlink()
@@ -142,7 +144,7 @@ class Steps:
 
     @asynccontextmanager
     async def _timed(self, step: str) -> AsyncIterator[None]:
-        await self._asked(self._cluster.dsn, "CHECKPOINT")
+        await self._cluster.checkpoint()
         before = self._seconds()
         yield
         await asyncio.sleep(REST_SECONDS)
@@ -151,17 +153,12 @@ class Steps:
     def _seconds(self) -> float:
         """Processor time of this process, of the programs it has run, and of PostgreSQL."""
         programs = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return time.process_time() + programs.ru_utime + programs.ru_stime + postgres_seconds(self._cluster.pid)
-
-    async def _database(self, name: str) -> str:
-        for statement in (f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}"):
-            await self._asked(self._cluster.dsn, statement)
-        return urlunsplit(urlsplit(self._cluster.dsn)._replace(path=f"/{name}"))
+        return time.process_time() + programs.ru_utime + programs.ru_stime + postgres_seconds(self._server.pid)
 
     async def _dropped(self, dsn: str, other: str) -> None:
         """Drops the other database, which has as many events."""
         assert await self._asked(dsn, _EVENTS) == await self._asked(other, _EVENTS)
-        await self._asked(self._cluster.dsn, f"DROP DATABASE {urlsplit(other).path[1:]}")
+        await self._cluster.drop(urlsplit(other).path[1:])
 
     async def _asked(self, dsn: str, statement: str) -> int:
         connection = await asyncpg.connect(dsn)
@@ -177,10 +174,10 @@ async def main(sizes: list[int]) -> None:
     found: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", WORK_DIRECTORY)) as name:
         settings = SETTINGS | {"max_wal_size": "4GB"}
-        async with embedded_postgres(Path(name) / "pg", settings=settings) as cluster:
+        async with embedded_postgres(Path(name) / "pg", settings=settings) as server:
             for size in sizes:
                 for kind, tournaments in (("one", 1), ("many", size // EVENTS_EACH)):
-                    costs = await Steps(cluster, Path(name)).all(tournaments, size // tournaments)
+                    costs = await Steps(server, Path(name)).all(tournaments, size // tournaments)
                     for step, cost in costs.items():
                         found[kind, step][size] = cost
                     print(kind, size, costs, file=sys.stderr, flush=True)

@@ -402,7 +402,7 @@ def _tools_of_root(place: _Place, binaries: Path) -> Iterator[_Tools]:
         yield _Tools(binaries=binaries, uid=owner, become=True)
         return
     with suppress(KeyError):
-        nobody = pwd.getpwnam("nobody")  # initdb refuses a user who is not in the list of users
+        nobody = pwd.getpwnam("nobody")  # initdb refuses users that the system does not list
         if unshare is not None:
             prefix = (unshare, "--user", f"--map-user={nobody.pw_uid}", f"--map-group={nobody.pw_gid}")
             yield _Tools(binaries=binaries, uid=owner, prefix=prefix)

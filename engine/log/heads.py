@@ -129,7 +129,7 @@ async def current(connection: Connection, tournament_ids: Collection[TournamentI
 async def after_moves(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Head]:
     """As `current`, of a distributed database. If a shard has moved, its old node may not know that yet, and what it
     has is out of date. The move is prepared there until then, and this waits for it."""
-    if is_distributed(connection) and await connection.fetchval(_PREPARED):
+    if await connection.fetchval(_PREPARED):
         await keep_in_place(connection, tournament_ids)
     return await current(connection, tournament_ids)
 
