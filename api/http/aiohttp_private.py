@@ -198,7 +198,7 @@ class RequestHandler(web_protocol.RequestHandler):
         parsed: Sequence[tuple[Any, StreamReader]]
         is_ordinary = not self.owes_head
         head, body = taken_apart(data) if self._in_step else (None, b"")
-        known = None if head is None else self._heads.get(head)
+        known = None if head is None else self._heads.get(head) or self._heads.get_keyed(head)
         if known is not None:
             messages = ((known, body),)
         else:

@@ -1,9 +1,10 @@
 """The heads of requests that were parsed a moment ago: most clients send the same few again and again.
 
 Parsing a head, with the reader of its body, takes a sixth of the time of an add. What the parser makes of it follows
-from its bytes, but for the length of the body.
+from its bytes, but for the length of the body and an idempotency key, which differ each time.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -20,19 +21,32 @@ HEADS_NOTED_MAX: Final = 20_000
 _END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"\r\nContent-Length: "
 _LENGTH_IN_SMALL_LETTERS: Final = _LENGTH.lower()
+_KEY: Final = re.compile(rb"\r\n(Idempotency-Key|idempotency-key): ([!-~]{1,255})(?=\r\n|\Z)")
 
-HeadBytes: TypeAlias = bytes | tuple[bytes, bytes]
-"""A head without its end. Of a request with a body: what stands before the length of the body, and what after it."""
+HeadBytes: TypeAlias = bytes | tuple[bytes, ...]
+"""A head without its end. Of a request with a body: what stands before the length of the body, and what after it. Of
+one with a key: what stands before the key and after it, without the length, and the name of its header."""
 
 
 class Heads:
     """The heads that a server remembers. In what was parsed of one, the header Content-Length is that of an earlier
-    request."""
+    request, and so are the raw headers."""
 
     def __init__(self) -> None:
         self._known: dict[HeadBytes, RawRequestMessage] = {}
         self._noted: set[int] = set()
         self.get: Final = self._known.get
+
+    def get_keyed(self, head: HeadBytes) -> RawRequestMessage | None:
+        """What the parser would make of a head with an idempotency key; None: it has none, or is not known with
+        another key."""
+        keyed, name, key = _without_key(head)
+        message = self._known.get(keyed) if key else None
+        if message is None:
+            return None
+        headers = message.headers.copy()
+        headers[name] = key
+        return message._replace(headers=type(message.headers)(headers))
 
     def remember(self, head: HeadBytes, messages: "Sequence[tuple[Any, StreamReader]]") -> bool:
         """Whether the parser, which stood between two requests, made these of a piece with this head, and stands
@@ -40,7 +54,9 @@ class Heads:
         match messages:
             case [(RawRequestMessage() as message, content)] if content.is_eof():
                 if message.version is HttpVersion11 and not (message.should_close or message.upgrade):
-                    self._note(head, message)
+                    head, name, key = _without_key(head)
+                    if not key or message.headers.getall(name) == [key]:
+                        self._note(head, message)
                 return True
         return False
 
@@ -66,3 +82,13 @@ def taken_apart(piece: bytes) -> tuple[HeadBytes | None, bytes]:
         before, _, rest = head.partition(_LENGTH_IN_SMALL_LETTERS)
     length, _, after = rest.partition(b"\r\n")
     return (before, after) if length == b"%d" % len(body) else None, body
+
+
+def _without_key(head: HeadBytes) -> tuple[HeadBytes, str, str]:
+    """A head without its idempotency key, the name of its header, and the key. If it has none: the same head, and
+    empty texts."""
+    whole = _END.join(head) if isinstance(head, tuple) else head
+    found = _KEY.search(whole)
+    if found is None:
+        return head, "", ""
+    return (whole[: found.start(2)], whole[found.end(2) :], found[1]), found[1].decode(), found[2].decode()

@@ -6,12 +6,13 @@ from functools import cache
 from socket import create_server
 from typing import Final
 
+from aiohttp.http import RawRequestMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http import heads
 from api.http.connections import Connection, Connections
-from api.http.heads import Heads
+from api.http.heads import HeadBytes, Heads
 from api.http.outgoing import Outgoing
 from api.http.reply import Reply
 from api.http.request import HttpRequest
@@ -25,6 +26,7 @@ GET: Final = b"GET /one?a=1 HTTP/1.1\r\nHost: a\r\nAccept: b\r\n\r\n"
 PUT: Final = b"PUT /one HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nX: y\r\n\r\na=1"
 LONGER: Final = PUT.replace(b"3", b"12").replace(b"a=1", b"a=1234567890")
 IN_CHUNKS: Final = PUT[:-3].replace(b"Content-Length: 3", b"Transfer-Encoding: chunked")
+KEYED: Final = PUT.replace(b"X: y", b"X: y\r\nIdempotency-Key: k-1")
 CHUNKS: Final = b"3\r\na=1\r\n0\r\n\r\n"
 PIECES: Final = (
     GET,
@@ -42,6 +44,25 @@ PIECES: Final = (
     PUT.replace(b"X: y", b"Expect: 100-continue"),
     IN_CHUNKS + CHUNKS,
     b"\r\n" + GET,
+    KEYED,
+    KEYED.replace(b"k-1", b"k-22"),
+    KEYED.replace(b"k-1", b"k-22").replace(b"X: y\r\n", b"").replace(b"Content-Length", b"content-length"),
+    KEYED.replace(b"Idempotency-Key", b"idempotency-key"),
+    KEYED.replace(b"X: y", b"Idempotency-Key: k-0"),
+    KEYED.replace(b"X: y", b"idempotency-key:"),
+    KEYED.replace(b"k-1", b""),
+    KEYED.replace(b"k-1", b"\0"),
+    KEYED.replace(b"k-1", b"k 1"),
+    KEYED.replace(b"k-1", b"k" * 255),
+    KEYED.replace(b"k-1", b"k" * 256),
+    KEYED.replace(b"k-1", b"k" * 10_000),
+    KEYED.replace(b"k-1", b"k-1\r\n 2"),
+    GET.replace(b"Accept: b", b"Idempotency-Key: k-1"),
+    GET.replace(b"Accept: b", b"Idempotency-Key: k-3"),
+    GET.replace(b"Host: a", b"Idempotency-Key: k-1"),
+    # Without their key and their length, these two are the same:
+    PUT.replace(b"Content-Length: 3\r\nX: y", b"Idempotency-Key: k-1")[:-3],
+    PUT.replace(b"Content-Length: 3\r\nX: y", b"Idempotency-Key: \r\nContent-Length: 3"),
     # What is no request, or is not whole:
     GET.replace(b"Host: a\r\n", b""),
     PUT.replace(b"3", b"03"),
@@ -115,9 +136,8 @@ class _Server:
 
 
 class _Forgetful(Heads):
-    def __init__(self) -> None:
-        super().__init__()
-        self.get = {}.get  # type: ignore[misc]
+    def _note(self, head: HeadBytes, message: RawRequestMessage) -> None:
+        """Remembers none."""
 
 
 @cache
@@ -164,6 +184,15 @@ def test_only_heads_after_which_the_connection_stays_open_are_remembered() -> No
     known = _heads()._known.values()
     assert not any(message.should_close or message.upgrade or message.chunked for message in known)
     assert {(message.method, message.path) for message in known} >= {("PUT", "/one"), ("GET", "/one?a=1")}
+
+
+async def test_a_head_with_another_key_is_the_same_head() -> None:
+    server = _Server()
+    asked = await server.receive(KEYED, *(KEYED.replace(b"k-1", b"k-%d" % n) for n in (2, 3, 4)))
+    assert len(server.connections.heads._known) == 1
+    assert [dict(request[3])["Idempotency-Key"] for request in asked if isinstance(request, tuple)] == [
+        f"k-{n}" for n in (1, 2, 3, 4)
+    ]
 
 
 async def test_a_head_is_remembered_when_it_comes_again(bounds: Bounds) -> None:
