@@ -113,6 +113,7 @@ ROWS: Final = (
     Row(key="26b", question="GET rankings.json, the same", must=0.9, aim=0.97),
     Row(key="26c", question="add.json, every request traced / not", must=0.4),
     Row(key="26d", question="GET rankings.json, the same", must=0.35),
+    Row(key="26e", question="add.json, each with an idempotency key / without", must=0.55),
     Row(key="27a", question="add.json, 20 competitors, two API processes on two cores / one", must=0.6),
     Row(key="27b", question="GET rankings.json, the same", must=0.9),
     Row(key="27c", question="add.json, 1,000 tournaments, each at one of two processes / one process", must=0.7),

@@ -8,6 +8,7 @@ competition if the tournament has any. Everything is drawn from a seed.
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -54,6 +55,15 @@ def put(path: str, token: str, body: bytes, *, minimal: bool = False, key: str =
     head += _MINIMAL if minimal else ""
     head += _KEY.format(key=key) if key else ""
     return f"{head}\r\n".encode() + body
+
+
+def keyed(requests: list[Request], keys: Iterable[str]) -> list[Request]:
+    """One request for each idempotency key, made of `requests` in turn."""
+    parts = [request.partition(b"\r\n\r\n") for request in requests]
+    return [
+        b"%b\r\nIdempotency-Key: %b%b%b" % (head, key.encode(), end, body)
+        for (head, end, body), key in zip(cycle(parts), keys, strict=False)
+    ]
 
 
 def body_of(request: Request) -> bytes:
