@@ -242,24 +242,23 @@ class Tournament:
     async def _record_round(self) -> None:
         """Corrects some competitions and adds others, in one request."""
         known, new = self._now.competitions, 500 + len(self._now.competitions)
-        items, changes = list[commands.RecordResult](), list[Change]()
+        items = list[tuple[commands.RecordResult, Change]]()
         for one in self.random.sample([*known], min(len(known), self.random.choice([0, 1, 2]))):
             said = self._a_result(known[one].participants)
             said = {name: said[name] for name in self._some([*said]) if name != "participants"}
-            items.append(commands.RecordResult(of=one, competition_id=CompetitionId(new), **_sent(said)))
-            changes.append(partial(_corrected, CompetitionId(one), said))
+            item = commands.RecordResult(of=one, competition_id=CompetitionId(new), **_sent(said))
+            items.append((item, partial(_corrected, CompetitionId(one), said)))
         for number in range(new, new + self._one_or_two()):
             date, said = self._a_date(), self._a_result(self._who())
-            items.append(commands.RecordResult(competition_id=CompetitionId(number), started_at=date, **_sent(said)))
-            added = {number: Competition(created_at=self.clock.now, date=date, **said)}
-            changes.append(partial(_added, added))
+            item = commands.RecordResult(competition_id=CompetitionId(number), started_at=date, **_sent(said))
+            items.append((item, partial(_added, {number: Competition(created_at=self.clock.now, date=date, **said)})))
         self.random.shuffle(items)
 
         def change(state: State) -> None:
-            for each in changes:
+            for _, each in items:
                 each(state)
 
-        await self._do(commands.RecordResults(items=tuple(items)), change)
+        await self._do(commands.RecordResults(items=tuple(item for item, _ in items)), change)
 
     async def _declare_scorings(self) -> None:
         await self._declare(self.random.choice(RANKINGS))
