@@ -149,7 +149,7 @@ class NamedPoints(_Revaluing):
         await live_pool.make_current(self._live)
         named = await live_pool.named_event(self._live, self._command.sequence)
         self._command = replace(self._command, named=named)
-        self.exact = any(points.results for points in named.points.values())
+        self.exact = any(points.given_results for points in named.points.values())
 
     def decide(self) -> tuple[Event, ...]:
         named = self._command.named

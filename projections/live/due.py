@@ -64,7 +64,7 @@ class Dated:
     def take(self, recorded: Recorded) -> None:
         """Takes points that may be concerned."""
         self.decided = None
-        if isinstance(recorded.event, Points) and recorded.event.results:
+        if isinstance(recorded.event, Points) and recorded.event.given_results:
             self._with_results.add(recorded.event.ranking_id)
         self._summed.take(recorded)
 

@@ -25,6 +25,7 @@ from api.desk.evidence import PointsAtAnotherDate, PointsDue
 from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events, expirations
+from engine.domain.awards import Award, Scoring
 from engine.domain.commands import AddPoints, Command
 from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull
 from engine.domain.events import Criterion, Delta, Event, Total
@@ -1102,6 +1103,28 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
             await redating
             world.naive.dates[cause] = long_ago
         assert await world.totals(0) == world.naive.totals(clock.now)
+        assert await differences(database) == []
+
+
+async def test_another_date_takes_away_a_scored_result_whatever_was_added_while_that_was_looked_up(
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its event changes the total only by naming it: the scoring was declared after the competition."""
+    cause, award = CompetitionId(500), Award(unity_id=LEAST, value="performance")
+    async with world_at(dsn, database, clock) as world:
+        added = commands.AddCompetition(competition_id=cause, group_id=1, participants=(ANN,), result="5")
+        await world.do(0, added)
+        declared = commands.DeclareScoring(ranking_id=RANKING, scorings=(Scoring(awards=(award,)),))
+        await world.do(0, declared)
+        assert await world.totals(0) == {(LEAST, ANN): 5}
+        with held_after(monkeypatch, PointsAtAnotherDate, "look_up") as held:
+            changed = commands.ChangeCompetition(competition_id=cause, started_at=MONDAY - timedelta(days=1))
+            redating = asyncio.create_task(world.do(0, changed))
+            await held.has_done.wait()
+        await world.add(1, None, (ANN, LEAST, 6))
+        held.goes_on.set()
+        await redating
+        assert await world.totals(0) == {(LEAST, ANN): 6}
         assert await differences(database) == []
 
 
