@@ -89,8 +89,8 @@ class State(Struct, kw_only=True):
         """Scores all results in the open rankings. `upto`: if it is an event of the command, then those before it."""
         following = [of for of, sequence in accepted.scored.items() if sequence == upto + 1]
         for ranking, scorings in self.scorings.items():
-            for number, one in self.competitions.items() if ranking not in self.closed else ():
-                of = ranking, number
+            for number in dict.fromkeys([*accepted.named, *self.competitions]) if ranking not in self.closed else ():
+                of, one = (ranking, number), self.competitions[number]
                 if of in following:
                     break
                 self.scored[of] = results.given(scorings, one, self.lists[ranking], self.ever[ranking])
@@ -131,13 +131,15 @@ Change = Callable[[State], object]
 
 class Accepted(Struct, frozen=True):
     """A command whose events have the sequences `first` to `last`. `change` None: it changes nothing of what counts.
-    `scored`: by ranking and competition, its events that give what scorings give."""
+    `scored`: by ranking and competition, its events that give what scorings give. `named`: the competitions of a round,
+    whose results are scored in this order."""
 
     first: int
     last: int
     recorded_at: datetime
     change: Change | None
     scored: Mapping[tuple[int, int], int]
+    named: Iterable[int] = ()
 
 
 class Moment(Struct, frozen=True, kw_only=True):

@@ -99,20 +99,22 @@ class Tournament:
 
     # ── Means ───────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _do(self, command: Command, change: Change | None = None) -> Receipt | None:
+    async def _do(self, command: Command, change: Change | None = None, named: Items[int] = ()) -> Receipt | None:
         """Tells the model of the command, if it is accepted; None: it was refused."""
         receipt = await self._submit(command)
         if receipt is not None:
-            self._accept(receipt.sequence, receipt.last_sequence, change, receipt.events)
+            self._accept(receipt.sequence, receipt.last_sequence, change, receipt.events, named)
         return receipt
 
-    def _accept(self, first: int, last: int, change: Change | None, events: Iterable[Event] = ()) -> None:
+    def _accept(
+        self, first: int, last: int, change: Change | None, events: Iterable[Event] = (), named: Items[int] = ()
+    ) -> None:
         scored = {
             (event.ranking_id, event.competition_id or 0): number
             for number, event in enumerate(events, start=first)
             if isinstance(event, PointsScored)
         }
-        self.model.accept(Accepted(first, last, self.clock.now, change, scored))
+        self.model.accept(Accepted(first, last, self.clock.now, change, scored, named))
 
     async def _submit(self, command: Command) -> Receipt | None:
         self.submitted += 1
@@ -258,7 +260,8 @@ class Tournament:
             for _, each in items:
                 each(state)
 
-        await self._do(commands.RecordResults(items=tuple(item for item, _ in items)), change)
+        sent = tuple(item for item, _ in items)
+        await self._do(commands.RecordResults(items=sent), change, [one.of or one.competition_id for one in sent])
 
     async def _declare_scorings(self) -> None:
         await self._declare(self.random.choice(RANKINGS))
