@@ -264,10 +264,15 @@ async def _block_with(
     return [(one, _begins(before, one)) for before, one in each if not one.is_ignored]
 
 
+_MANY: Final = ((CompetitorRegistered,), (CompetitionAdded, CompetitionChanged))
+"""The events that a request about several competitors, or several competitions, has, in any order."""
+
+
 def _begins(before: Recorded | None, one: Recorded) -> bool:
     """Whether an event begins a request. Others are an expiry, which is alone in a block that it begins; a reversal,
     whose request ends its block; what a scoring gives; a later part of points; and one of several competitors or
-    competitions."""
+    competitions. (Such requests of one sender without keys cannot be told apart if one block has them: they are one.)
+    """
     event, event_before = one.event, None if before is None else before.event
     match event:
         case PointsExpired():
@@ -278,8 +283,8 @@ def _begins(before: Recorded | None, one: Recorded) -> bool:
             return False
         case PointsAdded():
             return event.part is None or event.part[0] == 1
-        case CompetitorRegistered() | CompetitionAdded() if before is not None and type(event) is type(event_before):
-            return one.idempotency_key != before.idempotency_key
+    if before is not None and any(isinstance(event, kinds) and isinstance(event_before, kinds) for kinds in _MANY):
+        return (one.actor, one.idempotency_key) != (before.actor, before.idempotency_key)
     return True
 
 

@@ -155,6 +155,8 @@ async def test_every_event_is_known_to_belong_to_its_request(
     add = {"rankings_delta": rankings_deltas(dict(given))} | cause
     several = json.dumps({"items": [{"name": "Eve"}, {"name": "Flo"}]}).encode()
     path, as_json = f"competitions/{season.competition_id}", {"Content-Type": "application/json"}
+    new = {"group_id": 3}
+    a_round = {"items": json.dumps([new, {"competition": season.competition_id, "location": "Bari"}, new])}
     lasts: dict[int, int] = {}  # the last event of each request, with the number of its events
 
     async def sent(number: int, asked: Awaitable[Answer]) -> int:
@@ -174,12 +176,17 @@ async def test_every_event_is_known_to_belong_to_its_request(
                 (2, client.post("competitors.json", several, as_json | keyed("two"))),
                 (2, client.post("competitors.json", several, as_json | keyed("two-more"))),
                 (1, client.post("competitors.json", {"name": "Gus"})),
+                (1, client.post("competitions.json", new, keyed("three"))),
+                (1, client.put(f"{path}.json", {"location": "Rome"}, keyed("four"))),
+                (1, client.put(f"{path}.json", {"location": "Pisa"})),
             )
         ]
         await until(lambda: len(service.desk._under_way) == len(together))
     points, *_ = await asyncio.gather(*together)
     undone = await sent(2, client.put(f"rankings/{given[0][0]}/reverse.json", {"sequence": points}))
     await sent(2, client.put(f"rankings/{given[0][0]}/reverse.json", {"sequence": undone}))
+    for headers in ({}, keyed("round")):
+        await sent(3, client.put("results.json", a_round, headers))
     striking = {"competitors": season.ids[0]}
     for change_of, form in (("strike", striking), ("unstrike", striking), ("void", {}), ("unvoid", {})):
         await sent(6, client.put(f"{path}/{change_of}.json", form))
