@@ -260,8 +260,8 @@ async def _block_with(
     if row is None or row["last_sequence"] == sequence:
         return []
     events = await events_of(tournament_id, [lines_of(tournament_id, row)], row["aside"])
-    each = zip([None, *events], events, strict=False)
-    return [(one, _begins(before, one)) for before, one in each if not one.is_ignored]
+    each = [one for one in events if not one.is_ignored]
+    return [(one, _begins(before, one)) for before, one in zip([None, *each], each, strict=False)]
 
 
 _MANY: Final = ((CompetitorRegistered,), (CompetitionAdded, CompetitionChanged))

@@ -40,6 +40,7 @@ from tests.service import (
     create_ranking,
     deltas,
     listed,
+    make_token,
     rankings_deltas,
     serve,
     slug_of,
@@ -145,10 +146,19 @@ async def test_the_next_competition_is_revealed_with_all_that_it_gave(season: Se
     assert await board.sequence() == after + 3
 
 
+_DIGEST = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
+
+
 async def test_every_event_is_known_to_belong_to_its_request(
-    dsn: str, season: Season, client: Client, clients_tournament: TournamentId, service: Service
+    dsn: str,
+    owner: asyncpg.Connection,
+    season: Season,
+    client: Client,
+    clients_tournament: TournamentId,
+    service: Service,
 ) -> None:
-    """Also where one commit appends several requests."""
+    """Also where one commit appends several requests, and where an event is set aside."""
+    other = service.client(client.tournament, await make_token(service.database))
     rankings = [await create_ranking(client, season.ids) for _ in range(2)]
     given = [(one["id"], deltas((season.ids[0], one["unities"][0]["id"], 1))) for one in rankings]
     cause = {"competition_id": season.competition_id}
@@ -177,19 +187,21 @@ async def test_every_event_is_known_to_belong_to_its_request(
                 (2, client.post("competitors.json", several, as_json | keyed("two-more"))),
                 (1, client.post("competitors.json", {"name": "Gus"})),
                 (1, client.post("competitions.json", new, keyed("three"))),
-                (1, client.put(f"{path}.json", {"location": "Rome"}, keyed("four"))),
-                (1, client.put(f"{path}.json", {"location": "Pisa"})),
+                (1, client.put(f"{path}.json", {"location": "Rome"})),
+                (1, other.put(f"{path}.json", {"location": "Oslo"})),
             )
         ]
         await until(lambda: len(service.desk._under_way) == len(together))
     points, *_ = await asyncio.gather(*together)
     undone = await sent(2, client.put(f"rankings/{given[0][0]}/reverse.json", {"sequence": points}))
     await sent(2, client.put(f"rankings/{given[0][0]}/reverse.json", {"sequence": undone}))
-    for headers in ({}, keyed("round")):
-        await sent(3, client.put("results.json", a_round, headers))
+    rounds = [await sent(3, client.put("results.json", a_round, headers)) for headers in ({}, keyed("round"))]
     striking = {"competitors": season.ids[0]}
     for change_of, form in (("strike", striking), ("unstrike", striking), ("void", {}), ("unvoid", {})):
         await sent(6, client.put(f"{path}/{change_of}.json", form))
+    digest: bytes = await owner.fetchval(_DIGEST, clients_tournament, rounds[0])
+    set_aside = {"sequence": rounds[0] - 1, "digest": digest.hex()}
+    await append_text(owner, clients_tournament, "EventSetAside", json.dumps(set_aside, separators=(",", ":")))
     async with service.database.connection() as connection:
         for last, number in lasts.items():
             for event in range(last - number + 1, last + 1):
