@@ -103,11 +103,11 @@ ready:
 	@test -z "$$(git status --porcelain)" || { echo "This is not in the commit:"; git status --short; exit 1; }
 	@! git rev-parse --quiet --verify refs/tags/$(VERSION) > /dev/null || { echo "There is a tag $(VERSION) already."; exit 1; }
 
-# Tries what a version promises, lists its wheels and the figures that are older than the product, and prints the commands
+# Runs all tests, lists the wheels and the figures that are older than the product, and prints the commands
 # that publish it. It runs none of these.
 MEASURED = git grep -oE 'commit [0-9a-f]{7,40}' -- '*.md'
 PRODUCT  = engine projections api migrations tallybook_command.py
-release: ready test installed wheel
+release: ready test long wheel
 	@for wheel in dist/*.whl; do sha256sum $$wheel; $(BIN)/python -m zipfile --list $$wheel; done
 	@$(MEASURED) | sort -u | while read page commit; do git diff --quiet $$commit HEAD -- $(PRODUCT) || \
 	    echo "$${page%:*} has figures of commit $$commit, and the product is newer."; done

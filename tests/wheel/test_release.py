@@ -39,7 +39,7 @@ def test_a_clean_main_without_the_tag_is_told_how_to_publish_and_anything_else_i
             "make",
             "--no-print-directory",
             "release",
-            *("--old-file=test", "--old-file=installed", "--old-file=wheel"),
+            *("--old-file=test", "--old-file=long", "--old-file=wheel"),
             code=code,
         )
 
