@@ -198,9 +198,11 @@ class RequestHandler(web_protocol.RequestHandler):
         parsed: Sequence[tuple[Any, StreamReader]]
         is_ordinary = not self.owes_head
         head, body = taken_apart(data) if self._in_step else (None, b"")
-        known = None if head is None else self._heads.get(head) or self._heads.get_keyed(head)
+        known = None if head is None else self._heads.get(head)
         if known is not None:
             messages = ((known, body),)
+        elif head is not None and (keyed := self._heads.get_keyed(head)) is not None:
+            messages = ((keyed, body),)
         else:
             try:
                 parsed, self._upgraded, _ = self._parser.feed_data(data)
