@@ -61,8 +61,8 @@ def keyed(requests: list[Request], keys: Iterable[str]) -> list[Request]:
     """One request for each idempotency key, made of `requests` in turn."""
     parts = [request.partition(b"\r\n\r\n") for request in requests]
     return [
-        b"%b\r\nIdempotency-Key: %b%b%b" % (head, key.encode(), end, body)
-        for (head, end, body), key in zip(cycle(parts), keys, strict=False)
+        b"%b\r\n%b\r\n%b" % (head, _KEY.format(key=key).encode(), body)
+        for (head, _, body), key in zip(cycle(parts), keys, strict=False)
     ]
 
 

@@ -9,7 +9,7 @@
 #
 # Why it matters to a ranking service: a copy of the log lacks rows of it, while the replication is active and counts
 # neither conflict nor error. `synchronized_standby_slots`, which is empty unless set, keeps subscribers behind the
-# standby. Without it, compare the copy with the log after a failover, or copy the tables anew.
+# standby. Without it, compare the copy with the log after a failover, or copy the tables again.
 set -euo pipefail
 folder=$(mktemp -d)
 as() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi; }
