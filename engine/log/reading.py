@@ -240,6 +240,17 @@ async def expiring_request(
     return None
 
 
+async def begin_of_request(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
+    """The first event of the request to which the event `sequence` belongs."""
+    begin = None
+    for recorded, begins in await _block_with(connection, tournament_id, sequence):
+        if recorded.sequence > sequence:
+            break
+        if begin is None or begins:
+            begin = recorded.sequence
+    return begin or sequence
+
+
 async def end_of_request(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
     """The last event of the request to which the event `sequence` belongs."""
     end = sequence
@@ -255,9 +266,9 @@ async def _block_with(
     connection: Connection, tournament_id: TournamentId, sequence: Sequence
 ) -> list[tuple[Recorded, bool]]:
     """The events of the block that holds the event `sequence`, without those set aside, and whether each begins a
-    request; none if it is the last of the block."""
+    request."""
     row = await connection.fetchrow(_BLOCK_WITH, tournament_id, sequence)
-    if row is None or row["last_sequence"] == sequence:
+    if row is None:
         return []
     events = await events_of(tournament_id, [lines_of(tournament_id, row)], row["aside"])
     each = [one for one in events if not one.is_ignored]

@@ -41,7 +41,7 @@ from projections.answers.view import Question, View
 from projections.board.board import Board, Competition, Ranking
 from projections.board.classification import Classified, compares_totals, in_force, value_notations
 from projections.board.classified_lines import ClassifiedLines
-from projections.board.competition_sums import CompetitionSums, Deduction
+from projections.board.competition_sums import Deduction
 from projections.board.recent_results import CompetitionSum, Forms, looked_at
 from projections.board.selection import Selection
 from projections.board.standing import Standing
@@ -199,14 +199,14 @@ class BoardTable(Struct, frozen=True, kw_only=True):
 class _Last(Struct, frozen=True, kw_only=True):
     """The competition that gave points last, on the clock that the table shows. `together`: this one, and those of its
     round before it, back to the last one of another round; without a round, those of its day if competitions are dated.
-    `took_place` None: nothing says when; `began`: when the first of those together did. `before`: the event before
-    their first points. `entered`: the competition that gave its first points last; None: it is not known."""
+    `took_place` None: nothing says when; `began`: when the first of those together did. `first`: the event of their
+    first points. `entered`: the competition that gave its first points last; None: it is not known."""
 
     competition_id: CompetitionId
     together: Items[CompetitionId]
     took_place: datetime | None
     began: datetime | None = None
-    before: Sequence
+    first: Sequence
     entered: CompetitionId | None = None
 
 
@@ -571,15 +571,15 @@ class _Table:
             return None
         one, competition = found.competition_id, self._board.competitions.get(found.competition_id)
         date, in_round = (None, None) if competition is None else (competition.date, competition.in_round)
-        together, before = list[CompetitionId](), found.before
+        together, first = list[CompetitionId](), found.first
         if in_round is not None:
             await self._know_sums(sequence)  # of a table without recent results, nobody has yet
             if (sums := self._at.sums(self._ranking_id)) is not None:
                 last_given = [*islice(reversed(sums.given), COMPETITIONS_LOOKED_AT_MAX)]
                 newest_first = [[given] for given in last_given if given not in self._board.voided]
                 together = await in_time_slices(self._of_round(in_round, newest_first))
-                before = min([before, *[_before(sums, given) for given in together]])
-        return _Last(competition_id=one, together=together or [one], took_place=date, before=before)
+                first = min([first, *[sums.given[given].sequence for given in together]])
+        return _Last(competition_id=one, together=together or [one], took_place=date, first=first)
 
     async def _last_by_date(self, sequence: Sequence) -> _Last | None:
         """The one that took place last. None: there is none, it is not known, or a current table has no dates."""
@@ -609,7 +609,7 @@ class _Table:
             together=together,
             took_place=took_place,
             began=sums.took_place(together[-1], board.competitions[together[-1]].date),
-            before=min([_before(sums, one) for one in together]),
+            first=min([sums.given[one].sequence for one in together]),
             entered=entered,
         )
 
@@ -651,7 +651,7 @@ class _Table:
                 if asked.on is not None:
                     raise
         if earlier is None:
-            earlier = await self._before(last.before)
+            earlier = await self._before(await self._before_request(last.first))
         return earlier if _has_points(earlier.board.rankings[self._ranking_id]) else None
 
     def _is_compared_by_date(self, sequence: Sequence) -> bool:
@@ -659,6 +659,10 @@ class _Table:
 
     async def _before(self, sequence: Sequence, on: datetime | None = None) -> PastBoardAt:
         return PastBoardAt(self._view, await self._view.at(self._ranking_id, AtSequence(sequence), on))
+
+    async def _before_request(self, sequence: Sequence) -> Sequence:
+        """The event before the request to which this one belongs: within one, totals need not be those of its lines."""
+        return await searches.before_request(self._view.past, self._view.live.tournament_id, sequence)
 
     async def _positions(
         self, earlier: PastBoardAt | None, last: _Last | None, competitor_ids: Items[CompetitorId]
@@ -684,7 +688,11 @@ class _Table:
         without = {one for one in competitor_ids if not any(unity.totals.get(one) for unity in unities)}
         if not without:
             return competitor_ids
-        listed = (await self._view.board_after(last.before)).rankings[self._ranking_id].participants
+        listed = (
+            (await self._view.board_after(await self._before_request(last.first)))
+            .rankings[self._ranking_id]
+            .participants
+        )
         return [one for one in competitor_ids if one not in without or one in listed]
 
     # ── Competitions ────────────────────────────────────────────────────────────────────────────────────
@@ -716,11 +724,6 @@ class _Table:
             results=[shown[one] for one in results],
             fixtures=[shown[one] for one in fixtures],
         )
-
-
-def _before(sums: CompetitionSums, competition_id: CompetitionId) -> Sequence:
-    """The event before the first points of a competition."""
-    return Sequence(sums.given[competition_id].sequence - 1)
 
 
 def _of_unity(line: Standing) -> Classified:

@@ -27,10 +27,10 @@ _LOOKED_BACK_AT_ONCE: Final = 500
 
 
 class LastCompetition(Struct, frozen=True):
-    """The last competition that gave points in a ranking. `before`: the event before the first of these points."""
+    """The last competition that gave points in a ranking. `first`: the event of the first of these points."""
 
     competition_id: CompetitionId
-    before: Sequence
+    first: Sequence
 
 
 async def last_competition(
@@ -46,7 +46,13 @@ async def last_competition(
         connected, first = partial(past.database.connection_for, tournament_id), upto
         async for events in reading.all_points_of_competitions(connected, tournament_id, [last], upto):
             first = min([first, *[_place(recorded) for recorded in events if gave.cause(recorded) == last]])
-    return LastCompetition(last, Sequence(first - 1))
+    return LastCompetition(last, first)
+
+
+async def before_request(past: Past, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
+    """The event before the request to which the event `sequence` belongs."""
+    async with past.admitted(), past.database.connection_for(tournament_id) as connection:
+        return Sequence(await reading.begin_of_request(connection, tournament_id, sequence) - 1)
 
 
 async def taken_place(

@@ -173,6 +173,10 @@ class Model:
                 state.score(one, one.last if upto is None else upto)
         return state
 
+    def begin_of_request(self, sequence: int) -> int:
+        """The first event of the request that the event `sequence` belongs to."""
+        return next((one.first for one in self.accepted if one.first <= sequence <= one.last), sequence)
+
     def end_of_request(self, sequence: int) -> int:
         """The last event of the request that the event `sequence` belongs to."""
         return next((one.last for one in self.accepted if one.first <= sequence <= one.last), sequence)
@@ -310,8 +314,8 @@ class Model:
         return last if any(state.took_place(line) > date for line in first.values()) else None
 
     def before_latest(self, ranking: int, moment: Moment) -> tuple[int, datetime | None] | None:
-        """The event after which, and the time by which, the table is the one before the latest competition, or
-        before its day."""
+        """The event after which, and the time by which, the table is the one before the request that gave the first
+        points of the latest competition, or before its day."""
         latest, state = self.latest(ranking, moment), self.state(moment.upto)
         if latest is None:
             return None
@@ -320,7 +324,7 @@ class Model:
             began = [state.took_place(line) for line in first.values()]
             day = state.took_place(first[latest]).date()
             return moment.upto, min(one for one in began if one.date() == day) - timedelta(microseconds=1)
-        return first[latest].sequence - 1, None
+        return self.begin_of_request(first[latest].sequence) - 1, None
 
     def _first_lines(self, ranking: int, moment: Moment) -> dict[int, Line]:
         """Of each competition that gave points."""

@@ -278,3 +278,16 @@ async def test_a_race_names_the_best_first_where_lower_is_better_and_one_alone_w
         [("Number 3", "1", "+1"), ("Number 5", "2", "+2"), ("Number 4", "3", "+3")],
     ]
     assert "Number 6 9.58" in words((await cup.board.get(f"tv?ranking={cup.ranking}")).body.decode())
+
+
+async def test_without_dates_the_table_is_compared_with_that_before_the_request_of_the_last_competition(
+    cup: Cup,
+) -> None:
+    """Nobody had points before the first."""
+    awards = [{"unity": cup.unity, "from": "outcome", "table": {"win": 3, "draw": 1, "loss": 0}}]
+    scoring = {"scorings": json.dumps([{"awards": awards}])}
+    assert (await cup.client.put(f"rankings/{cup.ranking}/scoring.json", scoring)).status == 200
+    results = [{"group_id": 1, "participants": cup.ids[at : at + 2], "result": "2:1"} for at in (0, 2)]
+    for moved in None, 0:
+        assert (await cup.client.put("results.json", {"items": json.dumps(results)})).status == 200
+        assert [line["moved"] for line in (await cup.table())["lines"][:2]] == [moved, moved]

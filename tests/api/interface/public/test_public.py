@@ -205,7 +205,9 @@ async def test_every_event_is_known_to_belong_to_its_request(
     async with service.database.connection() as connection:
         for last, number in lasts.items():
             for event in range(last - number + 1, last + 1):
-                assert await reading.end_of_request(connection, clients_tournament, Sequence(event)) == last
+                of_event = connection, clients_tournament, Sequence(event)
+                assert await reading.end_of_request(*of_event) == last
+                assert await reading.begin_of_request(*of_event) == last - number + 1
 
 
 @pytest.mark.parametrize("form", ["freeze", "reveal", "next"])
