@@ -7,6 +7,7 @@ operations have in common is written here.
 from collections.abc import Iterable, Mapping
 from functools import cache
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Final, get_args
 
 import msgspec
@@ -19,7 +20,6 @@ from api.interface.declarations import (
     IDEMPOTENCY_KEY_PATTERN,
     TOURNAMENT,
     Action,
-    Enveloped,
     Operation,
     Preview,
     Read,
@@ -255,12 +255,12 @@ def _described(operation: Operation, answer: str) -> Document:
         if operation.fields:
             described["requestBody"] = _body(operation)
         if isinstance(operation, Recording):
-            parameters.append(_of_query(SHOWN_RANKING))
+            parameters += _of_queries((SHOWN_RANKING,))
     else:
         statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
         statuses += problems.OF_RECALLED_PREVIEWS if isinstance(operation, Recall) and operation.previews else ()
         statuses += problems.OF_JUDGED_QUESTIONS if isinstance(operation, Read | Recall) and operation.judged else ()
-        parameters += _of_queries(operation)
+        parameters += _of_queries(operation.fields, operation.example)
     if isinstance(operation, Read | Recall):
         done["headers"] = _ETAG
         responses["304"] = _UNCHANGED
@@ -278,7 +278,7 @@ def _of_stream(stream: Stream) -> Document:
         "tags": [resource_of(stream)],
         "summary": stream.summary,
         "description": "Needs a token of scope read, or a ticket.",
-        "parameters": [*_of_path(stream.path), _LAST_EVENT_ID, *map(_of_query, stream.fields)],
+        "parameters": [*_of_path(stream.path), _LAST_EVENT_ID, *_of_queries(stream.fields)],
         "responses": {"200": {"description": "ok", "content": content}} | _refusals(statuses),
     }
 
@@ -293,7 +293,7 @@ def _of_public(read: PublicRead, answer: str) -> Document:
         "summary": read.summary,
         "description": _FOR_ALL,
         "security": [],
-        "parameters": [*_of_path(read.path), *_of_queries(read)],
+        "parameters": [*_of_path(read.path), *_of_queries(read.fields, read.example)],
         "responses": {"200": done, "304": _UNCHANGED} | _refusals(sorted(statuses)),
     }
 
@@ -324,7 +324,7 @@ def _of_action(action: Action) -> Document:
         "responses": {"200": done} | _refusals(sorted({*problems.ALWAYS, *_STATUSES_OF_ACTIONS[action.method]})),
     }
     if action.method == "GET":
-        return described | {"parameters": [*of_path, *map(_of_query, action.fields)]}
+        return described | {"parameters": [*of_path, *_of_queries(action.fields, action.example)]}
     content = {"schema": {"$ref": SCHEMAS + fields_name(action.operation_id)}, "example": action.example}
     required = any(field.required for field in action.fields)
     return described | ({"requestBody": {"required": required, "content": {JSON: content}}} if action.fields else {})
@@ -404,25 +404,29 @@ def _of_path(path: str) -> list[Document]:
     ]
 
 
-def _of_queries(read: Enveloped) -> list[Document]:
-    return [
-        _of_query(field) | ({"example": read.example[field.name]} if field.name in read.example else {})
-        for field in read.fields
-    ]
+def _of_queries(fields: Fields, examples: Mapping[str, object] = MappingProxyType({})) -> list[Document]:
+    return [_of_query(field, examples) for field in fields]
 
 
-def _of_query(field: Field) -> Document:
+def _of_query(field: Field, examples: Mapping[str, object]) -> Document:
+    described = {"name": field.name, "in": "query", "required": field.required, "description": field.about}
     schema = field.type.schema
-    described = {
-        "name": field.name,
-        "in": "query",
-        "required": field.required,
-        "description": field.about,
-        "schema": schema,
-    }
-    with_commas = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
+    example = {"example": examples[field.name]} if field.name in examples else {}
     emptied = {"allowEmptyValue": True} if field.empty is Empty.EMPTIES else {}  # it empties what is there
-    return described | with_commas | emptied
+    if schema.get("type") == "array" and not field.type.is_list:
+        return described | {"content": {JSON: {"schema": schema} | example}}
+    if field.type.is_list:
+        described |= {"style": "form", "explode": False}
+        schema = schema if emptied else {"minItems": 1, **schema}
+    elif field.type.indexed:  # an object would be a parameter for each of its names
+        schema = schema["anyOf"][0]
+    return described | {"schema": schema} | example | emptied
+
+
+def schema_of(parameter: Document) -> Document:
+    """The schema of a parameter that the document describes: one of a text, or of JSON."""
+    schema: Document = parameter.get("schema") or parameter["content"][JSON]["schema"]
+    return schema
 
 
 def _body(operation: Write) -> Document:
@@ -445,10 +449,15 @@ def _bodies(operation: Write) -> dict[str, Document]:
 def _object_of(fields: Fields) -> Document:
     return {
         "type": "object",
-        "properties": {field.name: {**_of_field(field), "description": field.about} for field in fields},
+        "properties": {field.name: {**_of_field(field), "description": _about(field)} for field in fields},
         "required": [field.name for field in fields if field.required],
         "additionalProperties": False,
     }
+
+
+def _about(field: Field) -> str:
+    by_id = f"; or, instead, fields named {field.name}[<competitor id>]" if field.type.indexed else ""
+    return field.about + by_id
 
 
 def _of_field(field: Field) -> Schema:

@@ -287,8 +287,7 @@ _GROUP: Final = Field("group_id", INTEGER, "the group of matches that contains i
 _RESULT: Final = Field(
     "result",
     RESULT,
-    "with up to two participants, the score; with more, a JSON object of performances by competitor id; or, instead, "
-    "fields named result[<competitor id>]",
+    "with up to two participants, the score; with more, a JSON object of performances by competitor id",
 )
 _WINNER: Final = Field("winner", ID, "one of the participants", argument="winner_id")
 _MORE: Final = (

@@ -9,7 +9,7 @@ from api.access.auth import Scope
 from api.desk.opening import create_tournament
 from api.desk.remembered import Slugs
 from api.interface.declarations import Acting, Action, NoQuestion, Operation, Recall, RecallContext, Write
-from api.interface.fields import NAME, SHORT, Field, number_up_to
+from api.interface.fields import NAME, PHRASE, SHORT, Field, number_up_to
 from api.interface.rendering import Answer, BoardNow, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources.presentation import ZONE
 from engine.domain.commands import ArchiveTournament, DeleteTournament, RenameTournament, RestoreTournament
@@ -216,7 +216,7 @@ TOURNAMENT_ACTIONS: Final = (
         method="GET",
         of_service=True,
         fields=(
-            Field("after", SHORT, "only those whose slugs come after this one, the last of a list"),
+            Field("after", PHRASE, "only those whose slugs come after this one, the last of a list"),
             Field("limit", number_up_to(1, TOURNAMENTS_LISTED_MAX, TOURNAMENTS_LISTED_MAX), "how many"),
         ),
     ),

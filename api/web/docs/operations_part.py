@@ -6,7 +6,7 @@ from typing import Final
 
 from api.http.reply import JSON
 from api.interface.declarations import TOURNAMENT
-from api.interface.openapi import Document
+from api.interface.openapi import Document, schema_of
 from api.interface.public.reads import PUBLIC
 from api.web.docs.examples import Example, body_text, recorded
 from api.web.html import Child, Html, element, joined
@@ -104,7 +104,7 @@ def _taken(operation: Document, schemas: Document) -> Html:
 def _field(field: Document, where: str) -> Html:
     required = "required" if field.get("required") else ""
     marks = [element("span", text, class_="mark") for text in (where, required) if text]
-    kind = kind_of(field["schema"])
+    kind = kind_of(schema_of(field))
     return element(
         "div",
         element("dt", element("code", field["name"]), " ", *_with_blanks(marks)),

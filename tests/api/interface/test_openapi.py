@@ -245,9 +245,9 @@ async def test_a_default_that_is_sent_changes_nothing(season: Season) -> None:
     """Generated clients send it, together with whatever else is asked."""
     for name, more in product(READS, ("", "after=0", "top=1", f"around={season.ids[0]}&span=1")):
         defaults = {
-            parameter["name"]: parameter["schema"]["default"]
+            parameter["name"]: openapi.schema_of(parameter)["default"]
             for parameter in described(name)["parameters"]
-            if "default" in parameter["schema"]
+            if "default" in openapi.schema_of(parameter)
         }
         address = path_of(name, season) + (query_of(name) or "?") + f"&{more}"
         answer = await season.client.get(address.replace("?&", "?").rstrip("?&"))
@@ -346,8 +346,11 @@ async def described_season(document: Any, season: Season, tmp_path: Path) -> Pat
             elif path.startswith(PUBLIC):
                 there = path.format(tournament=season.client.tournament, ranking_id=season.ranking_id)
             # No tag that is made up is one that was given: what If-Match does is looked at in test_conditional.py.
-            given = [p for p in operation.get("parameters", []) if p["in"] != "path" and p["name"] != "If-Match"]
-            operation["parameters"] = given
+            operation["parameters"] = [
+                parameter
+                for parameter in operation.get("parameters", [])
+                if parameter["name"] != "If-Match" and (there == path or parameter["in"] != "path")
+            ]
             paths.setdefault(there, {})[method] = operation
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(document | {"paths": paths}))

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.interface.openapi import schema_of
 from api.web.docs import docs_page
 from api.web.docs.docs_page import marked
 from api.web.docs.examples import FOLDED_CHARACTERS_MAX, Example, folded
@@ -203,7 +204,7 @@ def test_a_word_is_defined_once_here_or_in_the_architecture() -> None:
 
 def test_the_values_of_a_field_are_described_in_words() -> None:
     told = {
-        (operation["operationId"], one["name"]): kind_of(one["schema"])
+        (operation["operationId"], one["name"]): kind_of(schema_of(one))
         for _, _, operation in described()
         for one in operation.get("parameters", ())
     }
