@@ -219,7 +219,7 @@ def changing(name: str, season: Season) -> Changing:
             return Changing(
                 f"{season.path}/information.json",
                 {**information, "zones": zones},
-                {"description": None},
+                {"description": None, "zones": None},
                 lambda client, _: ranking(client, season.ranking_id),
             )
         case "POST rankings/{ranking_id}/unities.json":
