@@ -258,13 +258,13 @@ def stalls(watched: Watched, asked: dict[str, bytes], times: int = 2) -> dict[st
     return found
 
 
-def adding(watched: Watched, *lines: tuple[int, int, int]) -> bytes:
+def adding(watched: Watched, *lines: tuple[int, int, int], ranking_id: int = 1) -> bytes:
     by_competitor: dict[int, list[dict[str, int]]] = {}
     for competitor, unity, delta in lines:
         by_competitor.setdefault(competitor, []).append({"unity_id": unity, "delta": delta})
     deltas = [{"competitor_id": competitor, "unities": unities} for competitor, unities in by_competitor.items()]
     form = "participants_delta=" + json.dumps(deltas, separators=(",", ":"))
-    return watched.head("PUT", "rankings/1/add.json", f"Content-Length: {len(form)}") + form.encode()
+    return watched.head("PUT", f"rankings/{ranking_id}/add.json", f"Content-Length: {len(form)}") + form.encode()
 
 
 @pytest.mark.timeout(600)
@@ -303,7 +303,8 @@ def test_answers_of_any_length_hold_up_nobody(watched: Watched, dsn: str) -> Non
 @pytest.mark.timeout(600)
 @pytest.mark.long
 def test_hierarchies_and_rankings_beyond_what_is_kept_hold_up_nobody(watched: Watched, dsn: str) -> None:
-    number, teams, first = 20_000, 500, 1_000_000
+    number, teams, first = 20_000, 500, 1_000_000  # lower ids are drawn
+    ranking_id = first + number
     assert number > MADE_LINES_MAX
     everybody = tuple(map(CompetitorId, range(first, first + number)))
     facts: list[Event] = []
@@ -311,7 +312,11 @@ def test_hierarchies_and_rankings_beyond_what_is_kept_hold_up_nobody(watched: Wa
         team = everybody[n % teams] if n >= teams else None
         facts.append(CompetitorRegistered(competitor_id=competitor_id, name=f"c{n}", parent_id=team))
     ranking = RankingCreated(
-        ranking_id=RankingId(1), name="R", participants=everybody, main_unity_id=UnityId(1_000), main_unity_name="p"
+        ranking_id=RankingId(ranking_id),
+        name="R",
+        participants=everybody,
+        main_unity_id=UnityId(ranking_id + 1),
+        main_unity_name="p",
     )
     asyncio.run(append(dsn, watched.slug, [*facts, ranking]))
 
@@ -323,14 +328,14 @@ def test_hierarchies_and_rankings_beyond_what_is_kept_hold_up_nobody(watched: Wa
         "a new child": sent("POST", "competitors.json", f"name=new&parent={first + 7}"),
         "another parent": sent("PUT", f"competitors/{everybody[-1]}.json", f"parent={first + 8}"),
         "another parent for a team": sent("PUT", f"competitors/{first + 9}.json", f"parent={first + 8}"),
-        "one delta": adding(watched, (first, 1_000, 1)),
-        "standings": watched.head("GET", "rankings/1/standings.json"),
-        "standings of the past": watched.head("GET", f"rankings/1/standings.json?at_sequence={number + 2}"),
+        "one delta": adding(watched, (first, ranking_id + 1, 1), ranking_id=ranking_id),
+        "standings": watched.head("GET", f"rankings/{ranking_id}/standings.json"),
+        "standings of the past": watched.head("GET", f"rankings/{ranking_id}/standings.json?at_sequence={number + 2}"),
         "rankings": watched.head("GET", "rankings.json"),
     }
     found = stalls(watched, asked)
     assert max(found.values()) < STALL_SECONDS_MAX, found
-    answer = watched.ask("GET", "rankings/1/standings.json")["ranking"]
+    answer = watched.ask("GET", f"rankings/{ranking_id}/standings.json")["ranking"]
     assert [one["id"] for one in answer["competitors"]] == list(everybody)
     assert [answer["competitors"][n]["level"] for n in (8, 9, 10, number - 1)] == [0, 1, 0, 1]
     lines = answer["unities"][0]["competitors_ranking"]

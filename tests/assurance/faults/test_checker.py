@@ -107,6 +107,11 @@ def cross_tournaments(evidence: Evidence) -> None:
 
 
 def use_an_id_again(evidence: Evidence) -> None:
+    one, other = [e for e in evidence.logs[1].events if e.kind == "CompetitorRegistered"][:2]
+    other.body["competitor_id"] = one.body["competitor_id"]
+
+
+def use_an_id_of_another_tournament(evidence: Evidence) -> None:
     event = next(e for e in evidence.logs[1].events if e.kind == "CompetitorRegistered")
     event.body["competitor_id"] = evidence.logs[0].arena.competitors[0]
 
@@ -172,6 +177,7 @@ CHANGES: list[tuple[str, Callable[[Evidence], None]]] = [
     ("I10", accept_a_write_late),
     ("I11", cross_tournaments),
     ("I3", use_an_id_again),
+    ("I3", use_an_id_of_another_tournament),
     ("I5", be_about_what_is_not_there),
     ("I4", reverse_too_little),
     ("I4", void_without_a_reversal),
@@ -213,6 +219,11 @@ async def test_the_checker_finds_each_change(trial: Callable[[float], Trial]) ->
             missed.append((invariant, change.__name__))
     assert missed == []
     _assert_a_replacement_excuses_what_it_lost(evidence)
+    for change, excused in (use_an_id_again, False), (use_an_id_of_another_tournament, True):
+        changed = copy.deepcopy(evidence)
+        change(changed)
+        changed.history.replaced(0, 0)
+        assert any("overwrites" in fault for fault in judge(changed).wrong.get("I3", ())) != excused
 
 
 def _assert_a_replacement_excuses_what_it_lost(evidence: Evidence) -> None:
