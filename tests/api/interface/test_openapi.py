@@ -331,6 +331,9 @@ TEXTS: Final = {
 async def described_season(document: Any, season: Season, tmp_path: Path) -> Path:
     """The document, written for what there is in `season`: with other ids nearly all would be 404."""
     paths = {}
+    asked = json.dumps({"name": "ended", "scope": "read", "expires_in_days": 1}).encode()
+    made = await season.client.send("POST", "/tokens.json", asked, {"Content-Type": "application/json"})
+    ended = made.json["token"]["id"]
     assert (await season.client.put("publication.json", {"published": "true"})).status == 200
     for stream in (TOURNAMENT + EVENTS.path, PUBLIC + PUBLIC_EVENTS.path):
         del document["paths"][stream]  # its answers do not end
@@ -343,14 +346,13 @@ async def described_season(document: Any, season: Season, tmp_path: Path) -> Pat
             if path.startswith(openapi.TOURNAMENT):
                 name = f"{method.upper()} {path.removeprefix(openapi.TOURNAMENT)}"
                 there = f"/tournament/{season.client.tournament}/{path_of(name, season)}"
+            elif "{token_id}" in path:
+                there = path.format(token_id=ended)
             elif path.startswith(PUBLIC):
                 there = path.format(tournament=season.client.tournament, ranking_id=season.ranking_id)
             # No tag that is made up is one that was given: what If-Match does is looked at in test_conditional.py.
-            operation["parameters"] = [
-                parameter
-                for parameter in operation.get("parameters", [])
-                if parameter["name"] != "If-Match" and (there == path or parameter["in"] != "path")
-            ]
+            given = [p for p in operation.get("parameters", []) if p["in"] != "path" and p["name"] != "If-Match"]
+            operation["parameters"] = given
             paths.setdefault(there, {})[method] = operation
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(document | {"paths": paths}))
