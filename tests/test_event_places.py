@@ -52,7 +52,7 @@ CompetitionUnvoided       -     -      -    -       -       x       x
 CompetitorsStruck         -     -      -    -       -       x       x
 CompetitorsUnstruck       -     -      -    -       -       x       x
 RankingClosed             -     -      -    -       -       -       -
-RankingReopened           -     -      -    -       -       -       x
+RankingReopened           -     -      -    -       -       x       x
 RankingHidden             -     -      -    -       -       -       -
 RankingShown              -     -      -    -       -       -       -
 RankingsOrdered           -     -      -    -       -       -       -

@@ -156,7 +156,7 @@ class PastBoardAt(BoardAt):
         ranking = self.board.rankings[ranking_id]
         if needs_sums(ranking) or (self.clock is not None and has_tiebreaks(ranking)):
             await self.know_sums(ranking_id)
-        yield await in_time_slices(ClassifiedLines.in_steps(self.board, ranking, self.sums(ranking_id)))
+        yield await in_time_slices(ClassifiedLines.in_steps(self.board, ranking, self.sums(ranking_id), self.on))
 
     async def with_tag(self, tag: str) -> Selection:
         selection = Selection(CompetitorFilter(tag=tag), self.board)

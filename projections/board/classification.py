@@ -36,6 +36,7 @@ Pure.
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Sequence as Items
+from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any, Final, TypeAlias
 
@@ -66,10 +67,15 @@ class Classified(Struct, frozen=True, gc=False):
 
 class Counted:
     """The source of the values of a ranking's criteria: the ranking on its board, and, unless totals alone decide, its
-    sums of competitions."""
+    sums of competitions. `on`: only what had taken place by then counts; None: all."""
 
     def __init__(
-        self, board: Board, ranking: Ranking, sums: CompetitionSums | None = None, games: Games | None = None
+        self,
+        board: Board,
+        ranking: Ranking,
+        sums: CompetitionSums | None = None,
+        games: Games | None = None,
+        on: datetime | None = None,
     ) -> None:
         self._unities = ranking.unities
         self._sums = sums
@@ -77,6 +83,7 @@ class Counted:
         self._voided: Collection[CompetitionId] = board.voided
         self._ranking = ranking
         self._games = games or Games()
+        self._on = on
         self._tiebreaks: dict[tuple[UnityId, str | None, str | None, bool], Tiebreaks] = {}
 
     def sort(self, unity_id: UnityId) -> Sort:
@@ -118,8 +125,11 @@ class Counted:
         return () if competition is None else competition.participants
 
     def took_place(self) -> Collection[CompetitionId] | None:
-        """The competitions whose games count, if they are not voided; None: all."""
-        return None if self._sums is None else self._sums.given
+        """Of the competitions that give points, those whose games count unless they are voided; None: all."""
+        if self._on is None and self._ranking.closed_at is None:
+            return None
+        assert self._sums is not None
+        return self._sums.given
 
     def tiebreaks(self, criterion: Criterion) -> Steps[Tiebreaks]:
         """The tie-breaks with the points of a criterion, as they were when this object was created. Raises
@@ -127,7 +137,7 @@ class Counted:
         rated = criterion.tiebreak == "ARO"
         key = criterion.unity_id, criterion.edition, criterion.pairing, rated
         if key not in self._tiebreaks:
-            games = yield from self._games.of(self.competitions, self._ranking, self.took_place())
+            games = yield from self._games.of(self.competitions, self._ranking, self.took_place(), self._on)
             everybody = {*self._ranking.participants, *played_by(games)} if rated else ()
             ratings = {one: self.total(criterion.unity_id, one) for one in everybody}
             self._tiebreaks[key] = yield from tiebreaks_of(games, self._ranking, criterion, ratings)
@@ -177,7 +187,10 @@ def _notation(criterion: Criterion, unity: Unity) -> Notation:
 
 
 def needs_sums(ranking: Ranking) -> bool:
-    """Whether its criteria need its sums of competitions."""
+    """Whether its criteria need its sums of competitions; tie-breaks do in a closed ranking, which gets no points of
+    later results."""
+    if has_tiebreaks(ranking) and ranking.closed_at is not None:
+        return True
     return any(not compares_totals(one) and one.tiebreak is None and one.divisor is None for one in ranking.criteria)
 
 

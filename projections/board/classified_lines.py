@@ -11,6 +11,7 @@ until the end.
 
 from collections.abc import Collection, Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -92,15 +93,16 @@ class ClassifiedLines:
 
     @classmethod
     def in_steps(
-        cls, board: Board, ranking: Ranking, sums: CompetitionSums | None
+        cls, board: Board, ranking: Ranking, sums: CompetitionSums | None, on: datetime | None = None
     ) -> Generator[None, None, "ClassifiedLines"]:
-        """The lines of a ranking that does not change while they are used. Pauses for other work."""
+        """The lines of a ranking that does not change while they are used. `on`: with what had taken place by then;
+        None: with everything. Pauses for other work."""
         criteria = in_force(ranking)
         order = None
         if unities := [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]:
             first, *finer = unities
             order = yield from OrderedLines.in_steps(ranking.participants, first.totals, first.sort, finer)
-        return cls(Counted(board, ranking, sums), criteria, ranking.participants, order, {})
+        return cls(Counted(board, ranking, sums, on=on), criteria, ranking.participants, order, {})
 
     def __len__(self) -> int:
         return self._length

@@ -1,12 +1,13 @@
 """The games of a ranking: who met whom in which round, and what it gave, read from the results of its competitions.
 
 Pure. A game is a competition of two that a scoring reads by outcome; a bye is one with a single participant. Those
-without a result, voided ones, and those of struck competitors are none. The first participant has White. Rounds are the
-declared ones; competitions without one form a round for each day (UTC), before those.
+without a result, voided ones, and those of struck competitors are none. Neither are those that would have given points
+if the ranking had not been closed, or that had not taken place by a moment of the world's clock. The first participant
+has White. Rounds are the declared ones; competitions without one form a round for each day (UTC), before those.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Final
 
 from msgspec import Struct
@@ -37,7 +38,10 @@ class Seat(Struct, frozen=True, gc=False):
 
 
 class Game(Struct, frozen=True, gc=False):
+    """`amounts`: what it gives; perhaps nothing."""
+
     round: _RoundKey
+    began: datetime
     seats: tuple[Seat, ...]
     amounts: ScoredAmounts
 
@@ -55,8 +59,10 @@ class Games:
         competitions: Packed[CompetitionId, Competition],
         ranking: Ranking,
         among: Collection[CompetitionId] | None,
+        on: datetime | None,
     ) -> Steps[list[Game]]:
-        """Those of competitions that do not change meanwhile; `among`: only of these. Raises TooMuchWork."""
+        """Those of competitions that do not change meanwhile. `among`: of those that give points, only these; `on`: of
+        the others, only those that began by then. Raises TooMuchWork."""
         if len(competitions) > GAMES_READ_MAX:
             raise TooMuchWork("competitions", GAMES_READ_MAX)
         if ranking.revised != self._revised:  # its scorings or its list may have changed
@@ -68,8 +74,10 @@ class Games:
             if found is None or found[0] is not packed:
                 found = known[competition_id] = packed, _game(ranking, competitions[competition_id])
                 new += 1
-            if found[1] is not None and (among is None or competition_id in among):
-                games.append(found[1])
+            if (game := found[1]) is not None and (
+                among is None or (competition_id in among if game.amounts else on is None or game.began <= on)
+            ):
+                games.append(game)
             if number % _STEP_KNOWN == 0 or new == _STEP_READ:
                 new = 0
                 yield
@@ -98,7 +106,7 @@ def _game(ranking: Ranking, competition: Competition) -> Game | None:
         seats.append(Seat(competitor_id, kind, participants[1 - place] if len(participants) == 2 else None, place == 1))
     day = competition.started_at.date() if competition.round is None else date.max
     amounts = {named: amount for named, amount in given.items() if named[0] in participants}
-    return Game((day, competition.round or 0), tuple(seats), amounts) if seats else None
+    return Game((day, competition.round or 0), competition.started_at, tuple(seats), amounts) if seats else None
 
 
 def played_by(games: Iterable[Game]) -> set[CompetitorId]:

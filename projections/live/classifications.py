@@ -5,7 +5,7 @@ request, because each change first records the old values. Nothing is copied, ho
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from collections.abc import Sequence as Items
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Final
@@ -57,8 +57,11 @@ class HeldCounts(Counted):
     ) -> None:
         ranking = board.rankings[ranking_id]
         super().__init__(board, ranking, sums, games)
+        self._took_place: Collection[CompetitionId] | None = None
         if has_tiebreaks(ranking):
             self.competitions = board.competitions.copy()
+            if ranking.closed_at is not None and sums is not None:
+                self._took_place = frozenset(sums.given)  # it may be reopened
         self._ranking_id = ranking_id
         self._unities = dict(ranking.unities)  # one whose sort changes is replaced there
         self._noted: dict[tuple[UnityId, CompetitorId], _Noted] = {}
@@ -69,8 +72,10 @@ class HeldCounts(Counted):
     def give(self, sums: CompetitionSums) -> None:
         self._given = sums
 
-    def took_place(self) -> None:
-        return None
+    def took_place(self) -> Collection[CompetitionId] | None:
+        if self._given is None or self._ranking.closed_at is None:
+            return self._took_place
+        return self._given.given
 
     def note(self, event: Event) -> None:
         """Notes what `event` will change. Call it before it is folded into the board."""

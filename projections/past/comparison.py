@@ -194,6 +194,8 @@ class ForeseenCounts(Counted):
         for event in decided:
             if isinstance(event, events.ScoringDeclared) and event.ranking_id == ranking_id:
                 after = msgspec.structs.replace(after, scorings=event.scorings)
+            elif isinstance(event, events.RankingReopened) and event.ranking_id == ranking_id:
+                after = msgspec.structs.replace(after, closed_at=None)
         super().__init__(board, after, added)
         if has_tiebreaks(after):
             ahead = Board(competitions=before.competitions.copy())
@@ -238,7 +240,7 @@ class ForeseenCounts(Counted):
         return self._before.participants(competition_id) if theirs is None else theirs
 
     def took_place(self) -> Collection[CompetitionId] | None:
-        return self._before.took_place()
+        return None if self._ranking.closed_at is None else self._before.took_place()
 
     def is_voided(self, competition_id: CompetitionId) -> bool:
         return self._will_be_voided.get(competition_id, self._before.is_voided(competition_id))
