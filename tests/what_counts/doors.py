@@ -85,6 +85,19 @@ class Doors:
             self._compare("live", _standings(answer), self._model.standings(ranking, head), head)
             await self._compare_classification(self.client, "live", ranking, head, "")
 
+    async def compare_classified(self) -> None:
+        """Whatever decides the order, the table is later shown as it was, also where the ranking was closed. The model
+        says nothing of what follows."""
+        for ranking in UNITIES:
+            await self.tournament.classify(ranking)
+        head, shown = await self.head(), []
+        for at in "", f"?at_sequence={head.upto}":
+            paths = [f"rankings/{ranking}/classification.json{at}" for ranking in UNITIES]
+            told = [(await self._json(self.client, path))["classification"] for path in paths]
+            shown.append([(one["criteria"], one["standings"]) for one in told])
+            await self.tournament.rename(f"After {at}")
+        self._compare("as it was", shown[1], shown[0], head)
+
     async def compare_expiring(self) -> None:
         """What is left at a later time if nothing else happens."""
         head, random = await self.head(), self.tournament.random

@@ -60,6 +60,17 @@ RANKINGS: Final = tuple(UNITIES)
 _BOUNDARIES: Final = {timedelta(minutes=1): ExpiresOn.MINUTE, _DAY: ExpiresOn.DAY, timedelta(weeks=1): ExpiresOn.WEEK}
 
 
+_OF_GAMES: Final = [
+    Criterion(unity_id=UnityId(1), tiebreak=code, edition="2026-03") for code in ("BH", "SB", "WIN", "WON", "PS", "REP")
+]
+_OTHERS: Final = [
+    Criterion(unity_id=UnityId(1), among="tied"),
+    Criterion(unity_id=UnityId(1), best=2),
+    Criterion(unity_id=UnityId(1), drop=((2, 1),)),
+    Criterion(unity_id=UnityId(1), first=True),
+]
+
+
 def name_of(unity: int) -> str:
     return f"Unity {unity}"
 
@@ -141,6 +152,25 @@ class Tournament:
         return self.random.choice([None, None, self.clock.now, *[later] * 4])
 
     # ── Commands ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def classify(self, ranking: RankingId) -> None:
+        """By criteria of which the model does not know, in a unity that gets points for wins. Perhaps closes the
+        ranking, and adds results."""
+        unity = self.random.choice([one for one, its in UNITIES[ranking].items() if its.counts == "sum"])
+        if ranking in self._now.closed:
+            await self._close_or_reopen(ranking)
+        wins = {"unity": unity, "from": "outcome", "table": {"win": 3, "draw": self.random.randrange(2)}}
+        await self._score(ranking, [{"name": "", "order": "high", "awards": [wins]}])
+        chain = Criterion(unity_id=UnityId(unity)), *self.random.sample(_OF_GAMES, 2), self.random.choice(_OTHERS)
+        criteria = tuple([msgspec.structs.replace(one, unity_id=UnityId(unity)) for one in chain])
+        await self._do(commands.DeclareClassification(ranking_id=ranking, criteria=criteria))
+        if self.random.random() < 0.5:
+            await self._close_or_reopen(ranking)
+        for _ in range(3):
+            await self._add_competitions()
+
+    async def rename(self, name: str) -> None:
+        await self._do(commands.RenameTournament(name=name))
 
     async def _create(self, ranking: RankingId) -> None:
         """Creates a ranking with its unities, and has it classified by the best results in one of them, then by who
@@ -272,6 +302,9 @@ class Tournament:
         scorings = [self._a_scoring(ranking, name) for name in names]
         if self.random.random() < 0.3:
             scorings = self.random.choice([*self._declared[ranking], scorings])
+        await self._score(ranking, scorings)
+
+    async def _score(self, ranking: RankingId, scorings: list[dict[str, Any]]) -> None:
         declared = msgspec.json.decode(msgspec.json.encode(scorings), type=tuple[Scoring, ...])
         command = commands.DeclareScoring(ranking_id=ranking, scorings=declared)
         if await self._do(command, lambda state: state.scorings.update({ranking: scorings})):
@@ -392,7 +425,10 @@ class Tournament:
         await self._do(commands.ChangeCompetition(competition_id=one, started_at=date), change)
 
     async def _close(self) -> None:
-        ranking, at = self.random.choice(RANKINGS), self.clock.now
+        await self._close_or_reopen(self.random.choice(RANKINGS))
+
+    async def _close_or_reopen(self, ranking: RankingId) -> None:
+        at = self.clock.now
         if ranking in self._now.closed:
             await self._do(commands.ReopenRanking(ranking_id=ranking), lambda state: state.closed.pop(ranking))
         else:

@@ -68,3 +68,4 @@ async def play(tournament: Tournament, doors: Doors) -> None:
     await doors.move()
     await doors.compare_live()
     await doors.compare_past(moments[0])
+    await doors.compare_classified()
