@@ -14,18 +14,17 @@ from api.cli.progress import progress
 from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
-from api.desk.desk import Desk
 from api.interface.names import Names, typed
 from api.interface.rendering import encode
 from api.interface.resources.competitor_exports import competitor_json, exported_events
 from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
-from engine.domain.commands import ChangeCompetitor, Command, EraseCompetitor, RegisterCompetitor
+from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.errors import TournamentStopped, Unacceptable
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureEffect, ErasureQuestion
 from projections.answers.registrations import ReplacingQuestion, WithdrawingQuestion
-from projections.answers.view import View, ask
+from projections.answers.view import ask
 from projections.verification.erasures import erase_in_log
 
 _COLOR: Final = option("color", about="Six hexadecimal digits, without #.")
@@ -123,7 +122,7 @@ async def replace_competitor(
         names = Names(view.live.board)
         former, present = names.competitor(competitor), names.competitor(by)
         found = await ask(view, ReplacingQuestion(former=former, present=present))
-        sequence = None if dry_run else await _done(desk, view, found.commands)
+        sequence = None if dry_run else await desk.submit_all(view.live, found.commands, actor=OPERATOR)
     if json:
         facts = {"competitions": found.competitions, "rankings": found.rankings, "points": found.points}
         printing.json({"id": former, "by": present, **facts, "sequence": sequence})
@@ -164,7 +163,7 @@ async def withdraw_competitor(
         found = await ask(view, WithdrawingQuestion(competitor_id=competitor_id, keeps_results=keep_results))
         if dry_run and not json:
             show_comparison(view, found.compared, json=False)
-        sequence = None if dry_run else await _done(desk, view, found.commands)
+        sequence = None if dry_run else await desk.submit_all(view.live, found.commands, actor=OPERATOR)
     if json:
         facts = {"voided": found.voided, "struck": found.struck, "rankings": found.rankings}
         compared = {"compared": found.compared} if dry_run else {}
@@ -174,14 +173,6 @@ async def withdraw_competitor(
     struck = f", it {would or 'is '}struck from {len(found.struck)} more" if found.struck else ""
     left = f"; it {'would leave' if dry_run else 'leaves'} {printing.count(len(found.rankings), 'ranking')}"
     printing.say(f"{printing.count(len(found.voided), 'competition')} {would}voided{struck}{left}")
-
-
-async def _done(desk: Desk, view: View, commands: Iterable[Command]) -> Sequence | None:
-    """The sequence of the last event that these commands lead to; None: there is none."""
-    sequence = None
-    for command in commands:
-        sequence = (await desk.submit(view.live, command, actor=OPERATOR)).last_sequence
-    return sequence
 
 
 async def export_competitor(

@@ -7,7 +7,7 @@ the group commit.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from datetime import datetime
 from functools import partial
@@ -40,7 +40,7 @@ from engine.domain.errors import (
 )
 from engine.domain.events import Event
 from engine.domain.expiry import ExpiresOn
-from engine.domain.terms import ActorId, TournamentId
+from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import heads
 from engine.log.appender import Appender
 from engine.process import telemetry, tracing
@@ -142,6 +142,14 @@ class Desk:
         else:
             self._docket(live).put(case)
         return receipt
+
+    async def submit_all(self, live: LiveTournament, commands: Iterable[Command], *, actor: ActorId) -> Sequence | None:
+        """Takes one command after another. Returns the sequence of the last event that they lead to; None: there is
+        none. Raises as `submit`; then those before are done."""
+        sequence = None
+        for command in commands:
+            sequence = (await self.submit(live, command, actor=actor)).last_sequence
+        return sequence
 
     def _put_when_looked_up(self, live: LiveTournament, case: Case, condition: Condition | None) -> None:
         if isinstance(case.command, NEEDS_EVIDENCE):

@@ -1,5 +1,6 @@
 """What correcting a registration leads to: a competitor that was registered twice or by mistake, or that withdraws."""
 
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -191,10 +192,12 @@ class Removing(Struct, frozen=True):
 
 
 class RemovingQuestion(Question[Removing], frozen=True, kw_only=True):
-    """A competitor that was registered by mistake. Raises NotFound, and Conflict if it is in a competition or above
-    another competitor, has points, or is in a closed ranking or alone in one."""
+    """A competitor that was registered by mistake. `words`: puts those of the sport into a text. Raises NotFound, and
+    Conflict if it is in a competition or above another competitor, has points, or is in a closed ranking or alone in
+    one."""
 
     competitor_id: CompetitorId
+    words: Callable[[str], str]
 
     async def answered(self, view: View) -> Removing:
         who, board = self.competitor_id, view.live.board
@@ -202,8 +205,8 @@ class RemovingQuestion(Question[Removing], frozen=True, kw_only=True):
         name = view.names.competitor(who).name
         played = await CompetitionListQuestion(competitor_id=who, limit=1).answered(view)
         if played.total:
-            matches = f"{played.total:,} {'competition' if played.total == 1 else 'competitions'}"
-            raise Conflict(f"{name} is in {matches}, so it cannot be removed; give them other participants first.")
+            matches = self.words("{match}" if played.total == 1 else "{matches}")
+            raise Conflict(f"{name} is in {played.total:,} {matches}, so it cannot be removed; withdraw it instead.")
         if len(await view.live.selections.of(CompetitorFilter(parent_id=who), view.time_slices)):
             raise Conflict(f"{name} is the parent of other competitors; give them another one first.")
         _refuse_closed(board, who)

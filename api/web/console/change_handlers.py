@@ -8,8 +8,6 @@ from typing import Any, Final, cast
 from msgspec import UNSET, json
 from msgspec.structs import asdict, replace
 
-from api.access.auth import Scope
-from api.desk.desk import changed_already
 from api.desk.fingerprints import fingerprint
 from api.http.forms import Form
 from api.http.reply import Reply
@@ -42,7 +40,6 @@ from api.web.console.first_steps import STEP_KIND, page_after
 from api.web.console.frame import CONSOLE, Viewer, done_message
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, NAMES_FIELD, Filling, new_key
-from api.web.console.lists_pages import removal_page
 from api.web.console.pickers import with_times
 from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
 from api.web.console.taken_forms import known_names, names_in
@@ -60,7 +57,6 @@ from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureQuestion
-from projections.answers.registrations import RemovingQuestion
 from projections.answers.view import View, ask
 from projections.answers.zones import with_days, zone_of
 
@@ -220,32 +216,6 @@ class ChangeHandlers:
         if len(found) < len(names):
             raise unacceptable([Fault(NAMES_FIELD, "too many are there already; choose who plays from the list")])
         return tuple(found)
-
-    async def removal_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
-        refuse_beyond_scope(viewer.token, Scope.ADMIN)
-        async with self._console.handlers.visited(incoming, viewer.token) as context:
-            competitor_id = CompetitorId(incoming.ids["competitor_id"])
-            await ask(context, RemovingQuestion(competitor_id=competitor_id))
-            name = context.names.competitor(competitor_id).name
-            return removal_page(viewer, await venue_of(context, incoming), competitor_id, name)
-
-    async def remove(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
-        """Takes the competitor out of its rankings, looks again at what it takes part in, and erases it."""
-        refuse_beyond_scope(viewer.token, Scope.ADMIN)
-        await self._console.body(incoming)
-        competitor_id = CompetitorId(incoming.ids["competitor_id"])
-        async with self._console.handlers.visited(incoming, viewer.token) as context:
-            desk, live, question = self._console.desk, context.live, RemovingQuestion(competitor_id=competitor_id)
-            desk.refuse_late(live.tournament_id)
-            if context.competitor(competitor_id).erased is None:  # else the form was sent twice
-                with changed_already():
-                    *leaving, _ = (await ask(context, question)).commands
-                    for command in leaving:
-                        await desk.submit(live, command, actor=viewer.token.token_id)
-                    for command in (await ask(context, question)).commands:
-                        await desk.submit(live, command, actor=viewer.token.token_id)
-            done = live.head.sequence
-        return see_other(address_of(incoming, "/competitors", {"done": str(done)}))
 
     async def points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, ADD_POINTS.scope)

@@ -54,6 +54,7 @@ from api.web.console.fixture_handlers import FixtureImports
 from api.web.console.frame import CONSOLE, Venue, Viewer, message_page, sign_in_page, tournament_address
 from api.web.console.import_handlers import CompetitionImports, CompetitorImports, UndoHandlers
 from api.web.console.inputs import KEY, Filling, new_key
+from api.web.console.leaving_handlers import LeavingHandlers
 from api.web.console.scorer_handlers import ScorerHandlers
 from api.web.console.scorer_pages import link_page
 from api.web.console.sheet_handlers import SheetHandlers
@@ -136,7 +137,9 @@ class ConsoleHandlers:
         )
         ranking = f"{_TOURNAMENT}/rankings/{{ranking_id}}"
         form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
-        form(f"{_TOURNAMENT}/competitors/{{competitor_id}}/remove", changes.removal_form, changes.remove)
+        leaving, competitor = LeavingHandlers(self._console), f"{_TOURNAMENT}/competitors/{{competitor_id}}"
+        form(f"{competitor}/remove", leaving.removal_form, leaving.remove)
+        form(f"{competitor}/withdraw", leaving.withdrawal_form, leaving.withdraw)
         form(f"{ranking}/add", changes.points_form, changes.add_points)
         for imports in (CompetitorImports, CompetitionImports, FixtureImports):
             made = imports(self._console)

@@ -54,6 +54,7 @@ FIELD_WORDS: Final[Mapping[str, FieldWords]] = {
     "add": FieldWords("Who joins", "their names, with commas between them"),
     "remove": FieldWords("Who leaves", "their names, as above; their points count again if they return"),
     "competitors": FieldWords("Who", "their names, with commas between them"),
+    "keeps_results": FieldWords("What it has played"),
     "slug": FieldWords("The end of its address"),
     "zone": FieldWords("Time zone", "such as Europe/Berlin; empty: UTC"),
     "language": FieldWords(about="of its board"),

@@ -9,7 +9,6 @@ from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
-from api.web.console.inputs import Filling, form, new_key
 from api.web.console.typed_names import typed_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
@@ -65,21 +64,9 @@ def _competitor(viewer: Viewer, venue: Venue, those: CompetitorList, competitor_
             links.append(_link(venue, f"/competitors/{competitor_id}/export", "Export", found.name))
             links.append(_link(venue, f"/competitors/{competitor_id}/erase", "Erase", found.name))
             links.append(_link(venue, f"/competitors/{competitor_id}/remove", "Remove", found.name))
+            links.append(_link(venue, f"/competitors/{competitor_id}/withdraw", "Withdraw", found.name))
         row.append(joined(links))
     return row
-
-
-def removal_page(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, name: str) -> bytes:
-    """Removes a competitor that took part in nothing."""
-    return console_page(
-        viewer,
-        venue.sport("Remove a {team}"),
-        element("p", name_text(name), class_="subject"),
-        element("p", "It has played nothing. It leaves all tables and lists, and can be registered again."),
-        form(Filling(key=new_key()), venue.address(f"/competitors/{competitor_id}/remove"), "Remove it"),
-        element("p", element("a", "Cancel", href=venue.address("/competitors")), class_="ways"),
-        venue=venue,
-    )
 
 
 def competitions_page(

@@ -69,6 +69,7 @@ NEEDED: Final = {
     "/tournaments/new": Scope.ADMIN,
     "/tournament/{tournament}/competitors/import": Scope.WRITE,
     "/tournament/{tournament}/competitors/{competitor_id}/remove": Scope.ADMIN,
+    "/tournament/{tournament}/competitors/{competitor_id}/withdraw": Scope.ADMIN,
     "/tournament/{tournament}/rankings/{ranking_id}/import": Scope.WRITE,
     "/tournament/{tournament}/rankings/{ranking_id}/fixtures": Scope.WRITE,
     "/tournament/{tournament}/bring": Scope.WRITE,

@@ -228,6 +228,7 @@ def pages_of(championship: Championship) -> list[str]:
             f"{ranking}/participants",
             "/presentation",
             "/logo",
+            f"/competitors/{team}/withdraw",
         ),
     )
     return [

@@ -32,7 +32,7 @@ async def test_a_team_that_took_part_in_nothing_is_removed_and_one_that_did_is_n
     ada, ben, _ = season.ids
     await season.client.put(f"{season.path}/add.json", {"participants_delta": deltas((ben, season.unity_id, 3))})
     teams = at(season, "/competitors")
-    for one, why in ((ada, "3 competitions, so it cannot be removed; give them other"), (ben, "Ben")):
+    for one, why in ((ada, "3 competitions, so it cannot be removed; withdraw it instead."), (ben, "Ben")):
         refused = await visitor.get(f"{teams}/{one}/remove")
         assert refused.status == 409
         assert why in words(refused.body.decode())
@@ -46,6 +46,58 @@ async def test_a_team_that_took_part_in_nothing_is_removed_and_one_that_did_is_n
     assert f"#{wrong}" not in await visitor.page(teams)
     assert f"#{wrong}" not in await visitor.page(at(season, f"/rankings/{season.ranking_id}"))
     assert f"#{wrong}" not in await visitor.page(at(season, "/rankings/new"))
+
+
+async def test_a_team_withdraws_after_a_look_at_what_that_leads_to(visitor: Visitor, season: Season) -> None:
+    await visitor.fill(at(season, "/rankings/like"), {"like": "football", "name": "League"})
+    await visitor.fill(at(season, "/competitors/names"), {"names": "Dorf"})
+    (league,) = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1:]
+    ada, _, pair = season.ids
+    table = f"rankings/{league['id']}"
+    added = await season.client.get("competitors.json")
+    (dorf,) = (one["id"] for one in added.json["competitors"]["competitor"] if one["name"] == "Dorf")
+    await season.client.put(f"{table}/participants.json", {"add": dorf})
+    played = {"group_id": 1, "participants": f"{ada},{dorf}", "result": "2:0", "winner": ada}
+    match = (await season.client.post("competitions.json", played)).json["competition"]["id"]
+    fixture = {"group_id": 1, "participants": f"{pair},{dorf}"}
+    later = (await season.client.post("competitions.json", fixture)).json["competition"]["id"]
+    race = {"group_id": 1, "participants": f"{ada},{dorf},{pair}"}
+    raced = (await season.client.post("competitions.json", race)).json["competition"]["id"]
+
+    async def voided() -> set[int]:
+        listed = (await season.client.get("competitions.json")).json["competitions"]["competition"]
+        return {one["id"] for one in listed if one["voided_at"]} & {match, later}
+
+    removing = await visitor.get(at(season, f"/competitors/{dorf}/remove"))
+    assert "Dorf is in 3 matches, so it cannot be removed; withdraw it instead." in words(removing.body.decode())
+    withdrawing = at(season, f"/competitors/{dorf}/withdraw")
+    assert f'href="{withdrawing}"' in removing.body.decode()
+
+    look = await visitor.fill(withdrawing, {"keeps_results": "true"})
+    assert "1 match would count for nobody." in words(look.body.decode())
+    assert "would leave" not in words(look.body.decode())
+    assert await voided() == set()
+    form, action = form_of(look.body.decode())
+    other = await visitor.post(action, form | {"keeps_results": "false"})
+    assert other.status == 200
+    said = words(other.body.decode())
+    assert "2 matches would count for nobody." in said
+    assert "1 match would count for the others only." in said
+    assert "It would leave League." in said.replace("\u2068", "").replace("\u2069", "")
+    assert "Moves in" in other.body.decode()
+    assert await voided() == set()
+    assert (await visitor.post(action, form)).status == 303
+    assert await voided() == {later}
+    again = await visitor.post(withdrawing, form_of(other.body.decode())[0])
+    assert again.status == 303
+    assert await voided() == {match, later}
+    struck = (await season.client.get(f"competitions/{raced}.json")).json["competition"]["struck"]
+    assert struck == [dorf]
+    here = (await season.client.get(f"{table}.json")).json["ranking"]["competitors"]
+    assert dorf not in [one["id"] for one in here]
+    head = await season.client.get("tournament.json")
+    assert (await visitor.post(withdrawing, form_of(other.body.decode())[0])).status == 303
+    assert (await season.client.get("tournament.json")).json == head.json
 
 
 async def test_matches_that_do_not_count_are_listed_only_when_asked_for(visitor: Visitor, season: Season) -> None:
