@@ -20,6 +20,7 @@ from api.web.console.inputs import JSON_FIELD, NAMES_FIELD, Beginning, Option
 from api.web.console.scoring_part import results_part, scorings_part
 from api.web.console.taken_forms import AWAY, HOME, LIKE
 from api.web.console.typed_names import typed_texts
+from api.web.words import Words
 from engine.domain.presentation import LANGUAGES
 from engine.domain.scoring import scores_duels, winner_by_score
 from engine.domain.state import CompetitionState
@@ -128,6 +129,7 @@ def _is_new(view: View, competition: CompetitionState) -> bool:
 async def result(view: View, ids: PathIds) -> Beginning:
     """Of more participants than a form offers, it takes the performances as JSON, and the winner as text."""
     found, names = view.competition(ids["competition_id"]), view.names
+    words = Words("en", view.publication.presentation.zone)
     is_short = len(found.participants) <= CHOSEN_MAX
     given = _given(view, found, started_at="" if found.date is None else timestamp(found.date), location=found.location)
     if is_short and isinstance(found.result, dict):
@@ -154,7 +156,7 @@ async def result(view: View, ids: PathIds) -> Beginning:
         if_match=_tag(own_tag(found)),
         options={"winner": winners} if is_short else {},
         fields=tuple(fields),
-        shown=results_part(names, await ask(view, CompetitionResultsQuestion(ids["competition_id"]))),
+        shown=results_part(words, names, await ask(view, CompetitionResultsQuestion(ids["competition_id"]))),
         at_once=_is_new(view, found),
     )
 

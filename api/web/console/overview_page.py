@@ -129,7 +129,7 @@ def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
     pairs += [(f"Quota of {share.what}", quota_text(share)) for share in overview.quota]
     if viewer.may(Scope.ADMIN):
         pairs.append(("Tables", lag_text(state.sequence, overview.checkpoint)))
-        pairs.append(("Verified", verified_text(overview.verified)))
+        pairs.append(("Verified", verified_text(overview.verified, venue.words)))
     return facts(*pairs)
 
 

@@ -9,7 +9,7 @@ from api.web.console.frame import Venue, Viewer, data_table
 from api.web.html import Child, Html, element
 from api.web.page import name_text
 from api.web.result_text import result_text
-from api.web.words import ENGLISH
+from api.web.words import ENGLISH, Words
 from projections.answers.competition_results import CompetitionResults
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking
@@ -24,7 +24,7 @@ def scorings_part(ranking: ListedRanking) -> Html | None:
     return data_table("What results give", heads, award_rows(ranking, ranking.scorings), stacked=True)
 
 
-def results_part(names: NamesById, found: CompetitionResults) -> Html | None:
+def results_part(words: Words, names: NamesById, found: CompetitionResults) -> Html | None:
     """The results that a competition had, if there were several: newest first."""
     if len(found.results) < 2:
         return None
@@ -32,7 +32,7 @@ def results_part(names: NamesById, found: CompetitionResults) -> Html | None:
     for one in reversed(found.results):
         result = one.result if isinstance(one.result, str) else "" if one.result is None else "performances"
         winner = "" if one.winner_id is None else name_text(names.competitor(one.winner_id).name)
-        rows.append([ENGLISH.time_element(one.recorded_at), result_text(ENGLISH, result) or "none", winner])
+        rows.append([words.time_element(one.recorded_at), result_text(words, result) or "none", winner])
     heads = [("Saved", "name"), ("Result", "name"), ("Winner", "name")]
     return element(
         "section", element("h2", "Earlier and current results"), data_table("Earlier and current results", heads, rows)

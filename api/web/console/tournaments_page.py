@@ -11,7 +11,8 @@ from api.web.console.beginnings import PRESENTATION
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
 from api.web.console.inputs import Filling, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element
-from api.web.page import name_text, number_text, time_element
+from api.web.page import name_text, number_text
+from api.web.words import ENGLISH, Words
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.registry import RegistryEntry
 from projections.tables.tables import Checkpoint, Stop
@@ -90,15 +91,15 @@ def lag_text(last: Sequence, checkpoint: Checkpoint | None) -> str:
     return f"{number_text(behind)} {'change' if behind == 1 else 'changes'} behind"
 
 
-def verified_text(last: LastVerified | None) -> Html:
+def verified_text(last: LastVerified | None, words: Words = ENGLISH) -> Html:
     """When a tournament was last verified, up to which event, and with how many differences."""
     if last is None:
         return element("span", "not yet")
     upto = f", up to change {number_text(last.sequence)}"
     if not last.differences:
-        return element("span", time_element(last.verified_at), f"{upto}: no difference")
+        return element("span", words.time_element(last.verified_at), f"{upto}: no difference")
     found = f"{number_text(last.differences)} {'difference' if last.differences == 1 else 'differences'}"
-    return element("span", time_element(last.verified_at), f"{upto}: ", element("span", found, class_="fault"))
+    return element("span", words.time_element(last.verified_at), f"{upto}: ", element("span", found, class_="fault"))
 
 
 def _state(shown: Tournaments, entry: RegistryEntry) -> Html:

@@ -861,6 +861,27 @@ async def test_times_of_a_tournament_are_shown_in_its_zone(visitor: Visitor, sea
         assert re.search(r"[0-9]{2}:[0-9]{2} UTC\+[12]\b", words(await visitor.page(at(season, below)))), below
 
 
+async def test_no_page_of_a_tournament_shows_a_time_of_another_zone(
+    service: Service, visitor: Visitor, season: Season
+) -> None:
+    season, import_name = await with_points(await with_idle(season)), await import_match(visitor, season)
+    await visitor.fill(at(season, "/presentation"), {"zone": "Europe/Berlin"})
+    await visitor.fill(at(season, "/scorers"), {"name": "Ann", "division": "2", "until": "2100-01-01"})
+    for winner in season.ids[:2]:
+        await season.client.put(f"competitions/{season.competition_id}.json", {"winner": winner})
+    async with service.database.connection() as connection:
+        tournament_id = await tournament_named(connection, season.client.tournament)
+        assert tournament_id is not None
+        await note_verified(connection, tournament_id, Sequence(7), 0)
+    times = dict[str, set[str]]()
+    for template, methods in (await routes_of(service)).items():
+        if "{tournament}" in template and "GET" in methods:
+            page = words(await visitor.page(address_of(template, season, import_name)))
+            times[template] = {*re.findall(r"[0-9]{2}:[0-9]{2} (UTC\S*)", page)}
+    assert {template: zones for template, zones in times.items() if zones - {"UTC+1", "UTC+2"}} == {}
+    assert times["/tournament/{tournament}/competitions/{competition_id}/record"]
+
+
 async def test_a_list_of_competitions_shows_the_days_and_times_that_were_declared(
     visitor: Visitor, season: Season
 ) -> None:
