@@ -141,6 +141,7 @@ async def result(view: View, ids: PathIds) -> Beginning:
         *[Option(f"id:{one}", name) for one, name in offered],
     ]
     fields: list[Field] = []
+    labels: dict[str, str] = {}
     for field in RECORD.fields:
         if field.name != "result":
             fields.append(field)
@@ -149,13 +150,15 @@ async def result(view: View, ids: PathIds) -> Beginning:
         elif not is_short:
             fields.append(Field("result", field.type, "the performances by id or name, as JSON"))
         else:
-            fields += [Field(f"result[{one}]", field.type, f"the performance of {name}") for one, name in offered]
+            labels = {f"result[{one}]": name for one, name in offered}
+            fields += [Field(name, field.type, "") for name in labels]
     return Beginning(
         about=_text(view, ids),
         given=given,
         if_match=_tag(own_tag(found)),
         options={"winner": winners} if is_short else {},
         fields=tuple(fields),
+        labels=labels,
         shown=results_part(words, names, await ask(view, CompetitionResultsQuestion(ids["competition_id"]))),
         at_once=_is_new(view, found),
     )

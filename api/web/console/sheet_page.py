@@ -104,7 +104,9 @@ def sheet_page(
                     if part is None
                     else None,
                     class_="actions saving",
-                ),
+                )
+                if any(one.typed is not None for one in rows)
+                else None,
                 class_="matches",
             ),
             element("div", *_tables(venue, names, tables), id="foreseen", class_="tables"),

@@ -554,7 +554,10 @@ async def test_the_result_of_many_is_recorded_competitor_by_competitor(visitor: 
     ada, ben, _ = season.ids
     assert (await season.client.put(f"competitors/{ben}.json", {"name": "{Ben} {0}"})).status == 200
     record = at(season, f"/competitions/{season.competition_id}/record")
-    assert "the performance of {Ben} {0}" in words(await visitor.page(record))
+    page = await visitor.page(record)
+    assert dict(re.findall(r'<label for="field-(result\[[0-9]+\])">([^<]*)</label>', page)) == {
+        f"result[{one}]": name for one, name in zip(season.ids, ("Ada", "{Ben} {0}", "Pair"), strict=True)
+    }
     answer = await visitor.fill(record, {f"result[{ada}]": "9.8 s", f"result[{ben}]": "10.1 s", "winner": ada})
     assert answer.status == 303
     found = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]

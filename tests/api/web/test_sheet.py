@@ -261,6 +261,18 @@ async def test_matches_without_a_round_are_those_of_a_day_and_of_one_group_if_as
     assert f"/competitions/{field.json['competition']['id']}/record" in page
 
 
+async def test_a_sheet_without_a_field_has_no_button(visitor: Visitor, season: Season, league: League) -> None:
+    a, b, c = league.ids
+    race = {"group_id": 1, "participants": listed([a, b, c]), "started_at": "2015-05-03 16:00:00"}
+    raced = (await season.client.post("competitions.json", race)).json["competition"]["id"]
+    for fields, is_saved in ((0, False), (1, True)):
+        page = await visitor.page(at(season, "/matchday?round=2015-05-03"))
+        assert f"/competitions/{raced}/record" in page
+        assert page.count('name="home[') == fields
+        assert (">Save</button>" in page, ">Show the table</button>" in page) == (is_saved, is_saved)
+        await league.play(a, b, "", started_at="2015-05-03 16:00:00")
+
+
 @pytest.mark.parametrize(
     ("rounds", "number"),
     [
