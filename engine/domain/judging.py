@@ -62,7 +62,6 @@ from engine.domain.terms import (
     ITEMS_MAX,
     PARTICIPANTS_MAX,
     RANKINGS_MAX,
-    RESULT_MAX,
     UNITIES_MAX,
     CompetitionId,
     CompetitorId,
@@ -308,7 +307,7 @@ def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Faul
         unity = unities.get(delta.unity_id)
         if unity is None:
             faults.append(Fault("participants_delta", f"unity {delta.unity_id} is not in this ranking"))
-        most = DELTA_MAX if unity is None or unity.counts is Counts.SUM else RESULT_MAX
+        most = DELTA_MAX if unity is None else unity.counts.most
         if not -most <= delta.amount <= most:
             faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{most}"))
     return faults

@@ -26,7 +26,6 @@ from engine.domain.terms import (
     AWARDS_MAX,
     DELTA_MAX,
     ENROLLED_MAX,
-    RESULT_MAX,
     SCORING_TABLE_MAX,
     SCORINGS_MAX,
     CompetitorId,
@@ -190,7 +189,7 @@ def amounts_of(
                     lines[c, unity_id] = lines.get((c, unity_id), 0) + absent
     if max(map(abs, lines.values()), default=0) > DELTA_MAX:
         for (_, unity_id), total in lines.items():
-            most = DELTA_MAX if ranking.unities[unity_id].counts is Counts.SUM else RESULT_MAX
+            most = ranking.unities[unity_id].counts.most
             if not -most <= total <= most:
                 raise _not_read(scoring, f"It gives {total}, which is not within ±{most}.")
     return lines

@@ -69,6 +69,11 @@ class Counts(StrEnum):
     BEST = "best"
     LAST = "last"
 
+    @property
+    def most(self) -> int:
+        """What a delta, or a result, is within, either way."""
+        return DELTA_MAX if self is Counts.SUM else RESULT_MAX
+
 
 NAME_CHARACTERS_MAX: Final = 255
 DESCRIPTION_CHARACTERS_MAX: Final = 10_000

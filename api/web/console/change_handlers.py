@@ -49,7 +49,6 @@ from engine.domain.commands import AddCompetition, RecordResult
 from engine.domain.errors import Fault, TallybookError, Unreadable
 from engine.domain.faults import cited, refuse_if_any, unacceptable
 from engine.domain.names import caseless_key
-from engine.domain.notation import Notation
 from engine.domain.scoring import contradiction_faults, winner_by_score
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
 from engine.process.time_slices import in_time_slices
@@ -57,6 +56,7 @@ from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureQuestion
+from projections.answers.rankings import ListedUnity
 from projections.answers.view import View, ask
 from projections.answers.zones import with_days, zone_of
 
@@ -243,7 +243,7 @@ class ChangeHandlers:
                 raise Unreadable("The address must say which unity the points are of; open the form again.")
             async with self._console.handlers.visited(incoming, viewer.token) as context:
                 ranking_id = RankingId(incoming.ids["ranking_id"])
-                read, faults = points_form(form, unity_id, context.unity(ranking_id, unity_id).notation)
+                read, faults = points_form(form, context.unity(ranking_id, unity_id))
                 named = with_ids(Names(context.live.board), ADD_POINTS.command, ADD_POINTS.fields, read, faults)
                 read = await in_time_slices(named)
             receipt = await self._console.handlers.perform(
@@ -288,9 +288,10 @@ def with_winner(participants: tuple[CompetitorId, ...], form: Form) -> Form:
     return form
 
 
-def points_form(form: Form, unity_id: int, notation: Notation) -> tuple[Form, list[Fault]]:
+def points_form(form: Form, unity: ListedUnity) -> tuple[Form, list[Fault]]:
     """The form that the operation takes, from a field for each competitor, and the faults of text that is not a number
-    in the notation of the unity. Empty fields add nothing."""
+    in the notation of the unity, or too large for it. Empty fields add nothing."""
+    notation, most = unity.notation, unity.counts.most
     lines: list[dict[str, Any]] = []
     faults: list[Fault] = []
     rest: dict[str, str] = {}
@@ -299,9 +300,12 @@ def points_form(form: Form, unity_id: int, notation: Notation) -> tuple[Form, li
             rest[name] = text
         elif text := text.strip():
             try:
-                delta = str(notation.number(text))
+                amount = notation.number(text)
+                if abs(amount) > most:
+                    raise ValueError(f"is not within ±{notation.text(most)}")
             except ValueError as error:
                 faults.append(Fault(DELTAS_NAME, f"{cited(text)}, for competitor {entry[1]}, {error}"))
             else:
-                lines.append({"competitor_id": int(entry[1]), "unities": [{"unity_id": unity_id, "delta": delta}]})
+                delta = {"unity_id": unity.id, "delta": str(amount)}
+                lines.append({"competitor_id": int(entry[1]), "unities": [delta]})
     return {**rest, DELTAS_NAME: json.encode(lines).decode() if lines else ""}, faults

@@ -63,6 +63,7 @@ FIELD_WORDS: Final[Mapping[str, FieldWords]] = {
     "logo": FieldWords(about="a PNG picture of at most 32 KB"),
     "freeze": FieldWords("Last change to show", "its number in the history"),
     "reveal": FieldWords("Last change to show", "its number in the history"),
+    "participants_delta": FieldWords("Points"),
     "competition_id": FieldWords("{Match}", "the one that the points are for; empty: none"),
     "reason": FieldWords(about="why they are added, for everybody to read"),
 }

@@ -143,7 +143,8 @@ def complaint(filling: Filling, shown: Items[str]) -> Html | None:
     if filling.message is None:
         return None
     rest = [fault for fault in filling.faults if fault.field not in shown]
-    listed = element("ul", *[element("li", f"{one.field}: {one.message}") for one in rest]) if rest else None
+    named = [(_label(one.field, filling) if one.field in FIELD_WORDS else one.field, one.message) for one in rest]
+    listed = element("ul", *[element("li", f"{name}: {message}") for name, message in named]) if rest else None
     return element("div", element("p", filling.message), listed, class_="fault summary", role="alert", tabindex=-1)
 
 
@@ -191,9 +192,14 @@ def own_input(
     return _around(name, label, filling, about, it)
 
 
+def _label(name: str, filling: Filling) -> str:
+    words = FIELD_WORDS.get(name, FieldWords())
+    return filling.labels.get(name) or filling.sport(words.label) or name.replace("_", " ").capitalize()
+
+
 def _field(field: Field, filling: Filling) -> Html:
     words = FIELD_WORDS.get(field.name, FieldWords())
-    label = filling.labels.get(field.name) or filling.sport(words.label) or field.name.replace("_", " ").capitalize()
+    label = _label(field.name, filling)
     about = filling.sport(words.about) if field.name in FIELD_WORDS else field.about  # which may have a name in it
     options = filling.options.get(field.name) or next((offered for one, offered in _OPTIONS if one is field.type), None)
     if options is not None:

@@ -24,7 +24,7 @@ from api.web.console.changes import CONSOLE_CHANGES
 from api.web.console.competition_import_pages import PASTED_COMPETITIONS_MAX
 from api.web.console.inputs import Beginning
 from api.webhooks.webhooks import add_webhook
-from engine.domain.terms import ITEMS_MAX, OPERATOR, CompetitionId, Sequence, TournamentId
+from engine.domain.terms import ITEMS_MAX, OPERATOR, RESULT_MAX, CompetitionId, Sequence, TournamentId
 from engine.log.registry import tournament_named
 from engine.process.time_slices import TimeSlice
 from projections.verification.noted import note_verified
@@ -360,6 +360,30 @@ async def test_points_are_added_once_however_often_the_form_is_sent(visitor: Vis
     history = words(await visitor.page(at(season, f"/rankings/{season.ranking_id}/history")))
     assert "Ada +5 points" in history
     assert "fair play" in history
+
+
+async def test_too_many_points_are_refused_next_to_what_was_typed(visitor: Visitor, season: Season) -> None:
+    halves = (await season.client.post(f"{season.path}/unities.json", {"name": "halves", "decimals": "1"})).json
+    best = (await season.client.post(f"{season.path}/unities.json", {"name": "best", "counts": "best"})).json
+    ada, ben, _ = season.ids
+    for unity_id, least, most in (
+        (season.unity_id, "2147483648", "2147483647"),
+        (halves["unity"]["id"], "214748364.8", "214748364.7"),
+        (best["unity"]["id"], str(RESULT_MAX + 1), str(RESULT_MAX)),
+    ):
+        page = at(season, f"/rankings/{season.ranking_id}/add?unity={unity_id}")
+        refused = await visitor.fill(page, {f"points[{ada}]": f"-{least}", f"points[{ben}]": least})
+        assert refused.status == 422
+        text = refused.body.decode()
+        for one, name, typed in ((ada, "Ada", f"-{least}"), (ben, "Ben", least)):
+            (fault,) = re.findall(rf'id="fault-{one}">([^<]*)<', text)
+            said = unescape(fault).replace("\u2068", "").replace("\u2069", "")
+            assert said == f"'{typed}', for {name}, is not within ±{most}."
+        assert "delta" not in words(text)
+        assert (await visitor.fill(page, {f"points[{ben}]": most})).status == 303
+    nothing = words((await visitor.fill(page, {})).body.decode())
+    assert "Points: is required" in nothing
+    assert "delta" not in nothing
 
 
 async def test_points_that_were_typed_stay_though_the_competitor_has_left_the_page(
