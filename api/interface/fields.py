@@ -490,6 +490,9 @@ def one_of(*words: str) -> FieldType:
     return FieldType(read, {"type": "string", "enum": [*words]})
 
 
+NO_TOTAL: Final = one_of("none")
+
+
 def _boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise misread(text, "true or false")

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from api.interface.fields import COUNTS, EXPIRES_ON, LASTS, Field, Fields, FieldType, number_up_to, one_of
+from api.interface.fields import COUNTS, EXPIRES_ON, LASTS, NO_TOTAL, Field, Fields, FieldType, number_up_to, one_of
 from engine.domain.notation import DECIMALS_MAX
 from engine.domain.options import MAIN_UNITY
 
@@ -59,7 +59,7 @@ UNITY_OPTIONS: Final = (
     ),
     UnityOption(
         "absent",
-        one_of("none"),
+        NO_TOTAL,
         "where a total is a sum, none: a competitor without points that count has no total, and stands behind all "
         "others; it cannot be changed, and neither can the sort of the unity; absent: the total is 0",
         "A competitor without points that count has no total (none) instead of 0, and stands behind all others. It "

@@ -220,6 +220,10 @@ async def enrolled(view: View, ids: PathIds) -> Beginning:
     return replace(begun, fields=(), given=dict.fromkeys(present, "on"), boxes={**boxes, **present})
 
 
+async def tournament(view: View, _ids: PathIds) -> Beginning:
+    return Beginning(given={"name": await view.name()})
+
+
 async def presentation(view: View, _ids: PathIds) -> Beginning:
     its = view.publication.presentation
     given = {"zone": its.zone, "language": its.language or "", "accent": its.accent or ""}

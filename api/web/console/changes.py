@@ -377,6 +377,7 @@ CONSOLE_CHANGES: Final = (
         title="Rename the tournament",
         button="Rename it",
         back="",
+        begin=beginnings.tournament,
         warning="Its board has the new name at once. Its address stays.",
     ),
     Change(

@@ -18,6 +18,7 @@ from api.interface.fields import (
     IDS,
     LASTS,
     MOMENT,
+    NO_TOTAL,
     SORT,
     Field,
     Fields,
@@ -57,6 +58,7 @@ class Option(Struct, frozen=True):
 _OPTIONS: Final[Items[tuple[FieldType, Items[Option]]]] = (
     (SORT, (Option("", ""), Option(Sort.DESC, "The highest is the best"), Option(Sort.ASC, "The lowest is the best"))),
     (COUNTS, (Option("", ""), *[Option(counts, text) for counts, text in COUNTS_TEXTS.items()])),
+    (NO_TOTAL, (Option("", "A total of 0"), Option("none", "No total, behind all others"))),
     (BOOLEAN, (Option("", ""), Option("true", "Yes"), Option("false", "No"))),
     (LASTS, (Option("", "Ever"), *[Option(f"P{weeks}W", f"{weeks} weeks") for weeks in (4, 13, 26, 52, 104)])),
     (

@@ -1416,6 +1416,25 @@ async def test_two_who_send_the_same_form_at_once_are_both_answered_and_it_count
     assert await log.length() == before + 1
 
 
+async def test_a_form_that_renames_a_tournament_begins_with_its_name(visitor: Visitor, season: Season) -> None:
+    name = (await season.client.get("tournament.json")).json["tournament"]["name"]
+    assert form_of(await visitor.page(at(season, "/name")))[0]["name"] == name
+    assert (await visitor.fill(at(season, "/name"), {"name": "Cup"})).status == 303
+    assert form_of(await visitor.page(at(season, "/name")))[0]["name"] == "Cup"
+
+
+async def test_what_has_few_values_is_chosen(visitor: Visitor, season: Season) -> None:
+    for change in CONSOLE_CHANGES:
+        closed = {one.name for one in change.fields(Beginning()) if "enum" in one.type.schema}
+        if closed and not change.path.endswith("/unvoid"):
+            page = await visitor.page(address_of(f"/tournament/{{tournament}}{change.path}", season))
+            assert closed <= {*re.findall(r'<select [^>]*name="([^"]*)"', page)}, change.path
+    column = at(season, f"/rankings/{season.ranking_id}/unities/new")
+    offered = re.findall(r'<option value="none">([^<]*)<', await visitor.page(column))
+    assert offered == ["No total, behind all others"]
+    assert (await visitor.fill(column, {"name": "sprint", "absent": "none"})).status == 303
+
+
 async def test_a_tournament_is_archived_restored_and_deleted_by_its_typed_address(
     service: Service, visitor: Visitor, season: Season, clients_tournament: TournamentId
 ) -> None:
