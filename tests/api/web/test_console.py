@@ -1130,6 +1130,8 @@ async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unl
         form, action = form_of(await visitor.page(page))
         assert form["winner"] in ("", f"id:{ben}")
         answer = await visitor.post(action, form | {"result": result, "winner": winner})
+        if "wo" in result:
+            assert "The winner has the lower score. Is that right?" in words(answer.body.decode())
         if answer.status == 200:  # the effects, which are looked at first
             answer = await visitor.post(*reversed(form_of(answer.body.decode())))
         if answer.status == 422:
