@@ -248,13 +248,13 @@ class Meetings(MatchKind[MeetingLine]):
         yield
 
     def line(self, row: Meeting) -> Steps[MeetingLine]:
-        meeting, faults, date = row, [], None
+        meeting, faults, date = row, list[Fault](), None
         yield
         if meeting.date:
             try:
-                date = begin_of_time(year_first(meeting.date, self._order), self.zone)
-            except FieldMisread:
-                faults.append(Fault("date", f"{meeting.date!r} must be {FORM_OF_DATES}"))
+                date = begin_of_time(year_first(meeting.date, self._order), self.zone, FORM_OF_DATES)
+            except FieldMisread as error:
+                faults += [Fault("date", fault) for fault in error.faults]
         if len(meeting.participants) > PARTICIPANTS_MAX:
             faults.append(Fault("participants", f"must be at most {PARTICIPANTS_MAX:,}"))
         unknown = [

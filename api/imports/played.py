@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from api.imports.dates import is_date_of_score, is_time_of_score
 from api.imports.kinds import CORRECT_OR_LEAVE_OUT
 from api.imports.rows import FileRow, parted
-from api.interface.fields import DAY_CHARACTERS, FieldMisread, begin_of_time, misread
+from api.interface.fields import DAY_CHARACTERS, FieldMisread, begin_of_time
 from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.events import Delta, Result
@@ -220,9 +220,9 @@ def _parts(field: str) -> list[str]:
 
 def _time(text: str, zone: tzinfo, faults: list[Fault]) -> datetime:
     try:
-        return begin_of_time(text, zone)
-    except FieldMisread:
-        faults += [Fault("date", fault) for fault in misread(text, FORM_OF_DATES).faults]
+        return begin_of_time(text, zone, FORM_OF_DATES)
+    except FieldMisread as error:
+        faults += [Fault("date", fault) for fault in error.faults]
         return datetime.min
 
 

@@ -46,7 +46,7 @@ from engine.domain.terms import (
     Counts,
     Sort,
 )
-from projections.answers.zones import Day
+from projections.answers.zones import Day, skipped_time
 
 _T = TypeVar("_T")
 Schema = Mapping[str, Any]
@@ -723,13 +723,13 @@ def _moment(text: str) -> datetime:
     return begin
 
 
-def begin_of_time(text: str, zone: tzinfo | None = None) -> datetime:
+def begin_of_time(text: str, zone: tzinfo | None = None, expected: str = FORM_OF_TIMES) -> datetime:
     """The first moment, in UTC, of the day, minute, second or fraction of a second that `text` names, in this zone
     unless it names one. Without a `zone`, a time is in UTC, and what names a day is a Day.
 
-    Raises FieldMisread.
+    Raises FieldMisread, also for a time that clocks skip there. `expected`: what the text must be.
     """
-    begin, _ = _time(text, zone or UTC)
+    begin, _ = _time(text, zone or UTC, expected)
     if zone is not None:
         return begin
     return _day(begin) if len(text) == DAY_CHARACTERS else begin
@@ -748,8 +748,9 @@ def _day(moment: datetime) -> datetime:
     return Day.combine(moment.date(), moment.timetz())
 
 
-def _time(text: str, zone: tzinfo) -> tuple[datetime, timedelta]:
+def _time(text: str, zone: tzinfo, expected: str = FORM_OF_TIMES) -> tuple[datetime, timedelta]:
     """When the time in `text` begins, in `zone` unless it names one, and how long it lasts."""
+    skipped = None
     if written := _TIME.fullmatch(text):
         year, month, day, hour, minute, second, fraction, sign, hours, minutes = written.groups()
         with suppress(ValueError, OverflowError):  # the 30th of February, 24 o'clock, before the year 1
@@ -758,14 +759,16 @@ def _time(text: str, zone: tzinfo) -> tuple[datetime, timedelta]:
                 zone = timezone(-east if sign == "-" else east)
             elif text[-1] in "Zz":
                 zone = UTC
-            begin = datetime(
+            local = datetime(
                 int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0),
                 int((fraction or "0").ljust(6, "0")), tzinfo=zone,
-            ).astimezone(UTC)  # fmt: skip
-            if fraction:
+            )  # fmt: skip
+            begin, skipped = local.astimezone(UTC), skipped_time(local) if hour else None
+            if fraction and skipped is None:
                 return begin, timedelta(microseconds=10 ** (6 - len(fraction)))
-            return begin, SECOND if second else timedelta(minutes=1) if hour else timedelta(days=1)
-    raise misread(text, FORM_OF_TIMES)
+            if skipped is None:
+                return begin, SECOND if second else timedelta(minutes=1) if hour else timedelta(days=1)
+    raise misread(text, expected) if skipped is None else FieldMisread(skipped)
 
 
 MOMENT: Final = text_type(

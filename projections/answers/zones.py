@@ -64,6 +64,14 @@ def zone_of(name: str) -> tzinfo:
         return UTC
 
 
+def skipped_time(local: datetime) -> str | None:
+    """Why there is no such time in its zone; None: there is one."""
+    zone = local.tzinfo
+    if local.astimezone(UTC).astimezone(zone).replace(tzinfo=None) == local.replace(tzinfo=None):
+        return None
+    return f"{local:%Y-%m-%d %H:%M} does not exist in {zone}: clocks are put forward then"
+
+
 def unknown_zone(name: str) -> str | None:
     """Why there is no zone with this name, with similar names; None: there is one."""
     fault = zone_fault(name)

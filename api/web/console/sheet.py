@@ -20,6 +20,7 @@ from engine.domain.rescoring import CorrectedCompetition
 from engine.domain.scoring import ABANDONED, NotRead, Undecided, choose, scores_duels, wanted, winner_by_score
 from engine.domain.state import CompetitionState, RankingState
 from engine.domain.terms import CompetitionId
+from projections.answers.zones import skipped_time
 
 PLAYED: Final = ""
 WALKOVERS: Final = ("wo-1", "wo-2")
@@ -148,6 +149,10 @@ def _date(text: str, zone: tzinfo) -> datetime | None:
     if not text:
         return None
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=zone).astimezone(UTC)
+        local = datetime.fromisoformat(text).replace(tzinfo=zone)
+        moment, skipped = local.astimezone(UTC), skipped_time(local)
     except (ValueError, OverflowError):
         raise unacceptable([Fault("on", "must be a day and a time, such as 2026-05-09 15:00")]) from None
+    if skipped is not None:
+        raise unacceptable([Fault("on", skipped)])
+    return moment

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from api.interface.declarations import Write
-from api.interface.fields import TIME_BEGIN, TIME_END, Fields, begin_of_time, end_of_time
+from api.interface.fields import TIME_BEGIN, TIME_END, FieldMisread, Fields, begin_of_time, end_of_time
 from api.interface.operations import OPERATIONS
 from api.interface.public.reads import PUBLIC_READS
 from engine.domain.presentation import in_zone
@@ -49,6 +49,20 @@ def test_only_a_day_without_a_zone_is_the_tournaments() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     assert begin_of_time("2024-07-10 15:00", berlin) == datetime(2024, 7, 10, 13, tzinfo=UTC)
     assert begin_of_time("2024-07-10 15:00+00:00", berlin) == datetime(2024, 7, 10, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("local", ["2026-03-29 02:00", "2026-03-29T02:30", "2026-03-29 02:59:59.5"])
+def test_a_time_that_clocks_skip_is_refused(local: str) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    with pytest.raises(FieldMisread, match=r"2026-03-29 02:.. does not exist in Europe/Berlin: clocks are put forward"):
+        begin_of_time(local, berlin)
+    assert begin_of_time(local) == datetime.fromisoformat(local).replace(tzinfo=UTC)
+    assert begin_of_time(f"{local}+01:00", berlin) == datetime.fromisoformat(f"{local}+01:00")
+
+
+def test_a_time_that_occurs_twice_is_the_first_and_a_day_may_begin_late() -> None:
+    assert begin_of_time("2026-10-25 02:30", ZoneInfo("Europe/Berlin")) == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    assert begin_of_time("2018-11-04", ZoneInfo("America/Sao_Paulo")) == datetime(2018, 11, 4, 3, tzinfo=UTC)
 
 
 def test_zones_are_those_of_the_package_whatever_the_machine_has(tmp_path: Path) -> None:

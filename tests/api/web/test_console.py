@@ -888,6 +888,29 @@ async def test_times_of_a_tournament_are_shown_in_its_zone(visitor: Visitor, sea
         assert re.search(r"[0-9]{2}:[0-9]{2} UTC\+[12]\b", words(await visitor.page(at(season, below)))), below
 
 
+async def test_a_time_that_clocks_skip_is_refused_at_every_door_of_the_console(
+    visitor: Visitor, season: Season, log: Log
+) -> None:
+    await visitor.fill(at(season, "/presentation"), {"zone": "Europe/Berlin"})
+    ada, ben, _ = season.ids
+    fixture = {"group_id": 1, "participants": listed([ada, ben]), "started_at": "2026-03-28 14:00:00"}
+    match = (await season.client.post("competitions.json", fixture)).json["competition"]["id"]
+    table, skipped = at(season, f"/rankings/{season.ranking_id}"), "2026-03-29T02:30"
+    before = await log.length()
+    for below, given in (
+        (at(season, "/competitions/new"), {"participants": listed([ada, ben]), "started_at": skipped}),
+        (at(season, f"/competitions/{match}/record"), {"started_at": skipped}),
+        (at(season, "/matchday?round=2026-03-28"), {f"how[{match}]": "postponed", f"on[{match}]": skipped}),
+        (f"{table}/import", {"csv": MATCH.replace("2015-05-03", skipped)}),
+        (f"{table}/fixtures", {"day": "2026-03-29", "time": "02:30", "every": "7", "unit": "d", "twice": "on"}),
+    ):
+        refused = await visitor.fill(below, given)
+        said = words(refused.body.decode())
+        assert refused.status in (400, 422), (below, said)
+        assert "2026-03-29 02:30 does not exist in Europe/Berlin: clocks are put forward then" in said, below
+    assert await log.length() == before
+
+
 async def test_no_page_of_a_tournament_shows_a_time_of_another_zone(
     service: Service, visitor: Visitor, season: Season
 ) -> None:
