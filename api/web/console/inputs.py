@@ -1,6 +1,7 @@
 """Forms made from the rows of operations: an input for each field, with its description, and the faults of a sent value
 next to it."""
 
+import re
 import secrets
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
@@ -45,6 +46,8 @@ JSON_FIELD: Final = "scorings"
 NAMES_FIELD: Final = "names"
 """The field for names, one a line."""
 _KEY_BYTES: Final = 18
+_OTHER: Final = re.compile(r"(?<=\bbe sent with )\w+", re.ASCII)
+"""A field, in what is wrong with another one."""
 
 
 class Option(Struct, frozen=True):
@@ -92,7 +95,7 @@ class Filling(Struct, frozen=True, kw_only=True):
 
     def about(self, name: str) -> list[str]:
         """The faults of a field."""
-        return [fault.message for fault in self.faults if fault.field == name]
+        return [_in_words(fault.message, self) for fault in self.faults if fault.field == name]
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
@@ -145,8 +148,8 @@ def complaint(filling: Filling, shown: Items[str]) -> Html | None:
     if filling.message is None:
         return None
     rest = [fault for fault in filling.faults if fault.field not in shown]
-    named = [(_label(one.field, filling) if one.field in FIELD_WORDS else one.field, one.message) for one in rest]
-    listed = element("ul", *[element("li", f"{name}: {message}") for name, message in named]) if rest else None
+    told = [f"{_named(one.field, filling)}: {_in_words(one.message, filling)}" for one in rest]
+    listed = element("ul", *[element("li", text) for text in told]) if rest else None
     return element("div", element("p", filling.message), listed, class_="fault summary", role="alert", tabindex=-1)
 
 
@@ -197,6 +200,16 @@ def own_input(
 def _label(name: str, filling: Filling) -> str:
     words = FIELD_WORDS.get(name, FieldWords())
     return filling.labels.get(name) or filling.sport(words.label) or name.replace("_", " ").capitalize()
+
+
+def _named(name: str, filling: Filling) -> str:
+    """A name in a fault: that of a field as forms show it, or of anything else as it is."""
+    return _label(name, filling) if name in FIELD_WORDS else name
+
+
+def _in_words(message: str, filling: Filling) -> str:
+    """What is wrong with a field, with the other one that it names as forms show that."""
+    return _OTHER.sub(lambda found: f"“{_named(found[0], filling)}”", message)
 
 
 def _field(field: Field, filling: Filling) -> Html:

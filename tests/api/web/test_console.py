@@ -1441,6 +1441,19 @@ async def test_two_who_send_the_same_form_at_once_are_both_answered_and_it_count
     assert await log.length() == before + 1
 
 
+async def test_a_fault_names_other_fields_as_the_form_does(visitor: Visitor, season: Season) -> None:
+    for below, prefix in ((f"/rankings/{season.ranking_id}/unities/new", ""), ("/rankings/new", "main_unity_")):
+        for name, text, why in (
+            ("lasts", "P4W", "must be sent with “Points count for”"),
+            ("expires_on", "day", "must be sent with “Their last moment”"),
+        ):
+            given = {"name": "Cup", "main_unity_name": "x", f"{prefix}{name}": text}
+            form, action = form_of(await visitor.page(at(season, below)))
+            sent = form | {key: one for key, one in given.items() if key in form}
+            said = words((await visitor.post(action, sent)).body.decode())
+            assert why in said, (below, name)
+
+
 async def test_a_form_that_renames_a_tournament_begins_with_its_name(visitor: Visitor, season: Season) -> None:
     name = (await season.client.get("tournament.json")).json["tournament"]["name"]
     assert form_of(await visitor.page(at(season, "/name")))[0]["name"] == name
