@@ -15,7 +15,7 @@ from api.cli.criteria_text import criterion_notation, criterion_text
 from api.interface.competition_names import competition_result_text
 from api.interface.direction import isolated
 from api.web.result_text import result_text
-from api.web.scored_text import scored_text
+from api.web.scored_text import corrected_text, scored_text
 from api.web.words import Words
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Reversal, Sequence, UnityId
@@ -181,9 +181,9 @@ class ExplanationText:
         sentences, written = [], self._unity.notation
         if step.cause in _OF_LIST:
             sentences.append(self._list_sentence(step))
-        elif step.scored and step.competition_id is not None:
+        elif step.scored_now and step.competition_id is not None:
             of = self._competition(step.competition_id, UNSET)
-            told = scored_text(self._words, self._names, step.scored, written, of=of, on=step.took_place)
+            told = scored_text(self._words, self._names, step.scored_now, written, of=of, on=step.took_place)
             total = f"{written.text(step.total_before)} → {written.text(step.total)}"
             sentences.append(f"{told}. Total {total}, {_moved(step)}.")
         elif step.delta is not None:
@@ -237,9 +237,10 @@ class ExplanationText:
 
     def _cause(self, step: ExplanationStep) -> str:
         reason = "" if step.reason is None else f" ({isolated(step.reason)})"
-        by = (
-            "a free modification" if step.competition_id is None else self._competition(step.competition_id, step.score)
-        )
+        by = "a free modification"
+        if step.competition_id is not None:
+            by = self._competition(step.competition_id, step.score_now)
+        by += corrected_text(self._words, step.corrected.earlier) if step.corrected else ""
         if step.reversal is Reversal.EXPIRY:
             return "because points expired"
         if step.reversal is not None:

@@ -12,7 +12,7 @@ from api.interface.direction import isolated
 from api.web.html import Child, Html, element
 from api.web.page import ToId, name_text
 from api.web.result_text import result_text
-from api.web.scored_text import scored_text
+from api.web.scored_text import corrected_text, scored_text
 from api.web.table import unity_name
 from api.web.words import Words
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sequence, Sort
@@ -213,17 +213,18 @@ def _row(telling: _Telling, step: ExplanationStep, *, corrects: bool) -> Html:
 
 def _what(words: Words, names: NamesById, step: ExplanationStep, unity: ListedUnity, on: datetime | None) -> str:
     """`on`: the day of the competition, if it is told."""
-    if step.scored and step.competition_id is not None:
+    if step.scored_now and step.competition_id is not None:
         of = _competition(words, names, step.competition_id, UNSET)
-        return scored_text(words, names, step.scored, unity.notation, of=of, on=on)
+        return scored_text(words, names, step.scored_now, unity.notation, of=of, on=on)
     cause = words(_CAUSES[step.cause])
     if step.reversal is not None:
         given_back = words("cause_reversal" if step.reversal.takes_back else "cause_given_back")
         cause = words(_REVERSALS[step.reversal]) if step.reversal in _REVERSALS else given_back
     if step.competition_id is None:
         return words("others_moved") if step.cause is Cause.POINTS and not step.is_own else cause
-    named = _competition(words, names, step.competition_id, step.score)
+    named = _competition(words, names, step.competition_id, step.score_now)
     named = named if on is None else words("scored_on", told=named, day=words.day(on))
+    named += corrected_text(words, step.corrected.earlier) if step.corrected else ""
     return named if step.cause is Cause.POINTS else f"{cause}: {named}"
 
 

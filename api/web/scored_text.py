@@ -1,5 +1,6 @@
 """What a scoring gave points for, as a sentence on pages and on the command line."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import groupby
 
@@ -8,7 +9,7 @@ from api.web.result_text import result_text
 from api.web.words import Words
 from engine.domain.notation import Notation
 from projections.answers.names import NamesById
-from projections.answers.scored_for import ScoredFor
+from projections.answers.scored_for import EarlierResult, ScoredFor
 
 _TOLD = {
     "win": "scored_win",
@@ -36,8 +37,13 @@ def scored_text(
     told += f", {result}" if kind in ("win", "draw", "loss") and result else ""
     told += f": {of}" if of and (not against or kind == "nothing") else ""
     told = told if on is None else words("scored_on", told=told, day=words.day(on))
+    return told + corrected_text(words, scored.earlier)
+
+
+def corrected_text(words: Words, earlier: Iterable[EarlierResult]) -> str:
+    """What follows a corrected result; empty: it was not corrected."""
     corrected = [
         words("corrected", day=day, result=", ".join(isolated(result_text(words, one.result)) for one in of_day))
-        for day, of_day in groupby(scored.earlier, lambda one: words.day(one.corrected_at))
+        for day, of_day in groupby(earlier, lambda one: words.day(one.corrected_at))
     ]
-    return f"{told} ({'; '.join(corrected)})" if corrected else told
+    return f" ({'; '.join(corrected)})" if corrected else ""

@@ -34,7 +34,7 @@ from engine.domain.marks import mark_after, result_of
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sender, Sequence, UnityId
-from projections.answers.scored_for import ScoredFor, scored_for
+from projections.answers.scored_for import EarlierResult, ScoredFor, scored_for
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.classification import Classified, Counted, leaves_out, left_out, needs_sums
 from projections.board.classified_lines import ClassifiedLines
@@ -72,6 +72,14 @@ class _Correction(Struct, kw_only=True):
     before: Place
 
 
+class ResultBefore(Struct, frozen=True, gc=False):
+    """The result that a competition had until the event `sequence` changed it."""
+
+    result: Result | None
+    sequence: Sequence
+    recorded_at: datetime
+
+
 class Cause(StrEnum):
     """What kind of event a step is."""
 
@@ -94,13 +102,24 @@ class ClassifiedNeighbours(Struct, frozen=True):
     broken: dict[int, Broken] = {}
 
 
+class CorrectedResult(Struct, frozen=True, kw_only=True):
+    """What a result has become by corrections after the step, up to the end of the explanation. `score`: if it is a
+    text; `scored`: what it gives the competitor, absent if no scoring is for it; `earlier`: the scores before it, from
+    that of the step on."""
+
+    score: str | None
+    scored: ScoredFor | UnsetType = UNSET
+    earlier: list[EarlierResult]
+
+
 class ExplanationStep(Struct, frozen=True, kw_only=True):
     """An event that changed something for a competitor. `delta`: the sum of their deltas in it; null: it gave them
     none, but others moved. `result`: the best or last of their results in it, if the unity counts results. `reason`:
     the reason given for the points. `overtakings_left_out`: the number of further ones, if a step shows only those with
     the nearest totals. `took_place`: when the competition took place; without a date or a competition, when the event
     was recorded, or the first points for that competition. `scored`: what a scoring gave it for; absent: none did.
-    `score`: the competition's result after the event, if it is a text. A step may combine several events, in order of
+    `score`: the competition's result after the event, if it is a text; `corrected`: what it has become since, absent if
+    it has not changed, or a later step says so. A step may combine several events, in order of
     time, or of a correction; `sequence` is that of the last one."""
 
     sequence: Sequence
@@ -122,6 +141,16 @@ class ExplanationStep(Struct, frozen=True, kw_only=True):
     took_place: datetime
     scored: ScoredFor | UnsetType = UNSET
     score: str | UnsetType = UNSET
+    corrected: CorrectedResult | UnsetType = UNSET
+
+    @property
+    def scored_now(self) -> ScoredFor | UnsetType:
+        """As `scored`, with the corrected result."""
+        return self.corrected.scored or self.scored if self.scored and self.corrected else self.scored
+
+    @property
+    def score_now(self) -> str | UnsetType:
+        return self.corrected.score or self.score if self.corrected else self.score
 
     @property
     def corrects(self) -> bool:
@@ -164,6 +193,7 @@ class Explainer:
         self._order_now: OrderedLines | None = None
         self._correction: _Correction | None = None
         self._result_before: tuple[CompetitionId, Result | None] | None = None
+        self.results_before: dict[CompetitionId, list[ResultBefore]] = {}
 
     @property
     def supersedes(self) -> Sequence | None:
@@ -240,6 +270,9 @@ class Explainer:
         if isinstance(event, CompetitionChanged):
             result = self.board.competitions[event.competition_id].result
             self._result_before = None if event.said_result is None else (event.competition_id, result)
+            if event.said_result is not None and (event.said_result.result or None) != result:
+                had = ResultBefore(result, recorded.sequence, recorded.recorded_at)
+                self.results_before.setdefault(event.competition_id, []).append(had)
         if not changes_order(event, self._ranking_id):
             fold(self.board, self._revisions, recorded)
             return None

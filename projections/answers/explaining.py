@@ -24,6 +24,7 @@ from engine.domain.terms import (
     UnityId,
 )
 from engine.process.time_slices import in_time_slices
+from projections.answers.corrected_steps import with_corrections
 from projections.answers.explainer import (
     OVERTAKINGS_MAX,
     Cause,
@@ -31,6 +32,7 @@ from projections.answers.explainer import (
     Explainer,
     ExplanationStep,
     Place,
+    ResultBefore,
 )
 from projections.answers.scored_for import scored_for
 from projections.board.board import Board
@@ -112,10 +114,11 @@ async def explanation(
                 begin = _place(dropped.sequence, dropped.recorded_at, Place(dropped.position_after, dropped.total))
             if len(seen) < len(events):
                 break
+        asked = explainer.board, ranking_id, unity_id, competitor_id
+        steps = await in_time_slices(with_corrections(*asked, steps, explainer.results_before))
         sums = None
         if explainer.needs_sums:
-            at = explainer.board, reached.sequence
-            sums = await folds.folded_sums_then(past, tournament_id, ranking_id, *at)
+            sums = await folds.folded_sums_then(past, tournament_id, ranking_id, explainer.board, reached.sequence)
         neighbours = await in_time_slices(explainer.neighbours(sums))
         left_out = None if explainer.drops is None else await in_time_slices(explainer.dropped(sums))
     following = reached.sequence if reached.sequence < end else None
@@ -146,11 +149,10 @@ async def explanation_by_date(
     steps = [step for step in timeline if step.at <= on]
     place, told = await in_time_slices(_steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
     told = told[-limit:] if limit else told
-    given = {step.competition_id for step in told if step.competition_id is not None and step.is_own}
-    if then.board.rankings[ranking_id].scorings:
-        results = await recorded_results(past, tournament_id, then.board, given, upto, only_corrected=True)
-        its = then.board, ranking_id, unity_id, competitor_id
-        told = await in_time_slices(_with_scored(*its, told, results))
+    named = {one for step in told if (one := step.competition_id) is not None and one in then.board.competitions}
+    results = await recorded_results(past, tournament_id, then.board, named, upto, only_corrected=True)
+    its = then.board, ranking_id, unity_id, competitor_id
+    told = await in_time_slices(_with_scored(*its, told, {one: _before(had) for one, had in results.items()}))
     nothing = then.board.rankings[ranking_id].unities[unity_id].notation.shown(0)
     begin, end = _place(Sequence(0), None, Place(None, nothing)), _place(upto, then.recorded_at, place)
     return Explained(begin, end, told, None, left_out, None)
@@ -162,21 +164,30 @@ def _with_scored(
     unity_id: UnityId,
     competitor_id: CompetitorId,
     steps: Iterable[ExplanationStep],
-    results: Mapping[CompetitionId, Items[RecordedResult]],
+    results: Mapping[CompetitionId, Items[ResultBefore]],
 ) -> Steps[list[ExplanationStep]]:
-    """The steps with what a scoring gave their points for. `results`: those that corrected competitions had."""
+    """The steps with what a scoring gave their points for. `results`: those that competitions had before."""
     found = []
     for step in steps:
-        scored = None
-        if step.competition_id is not None and step.is_own and step.reversal is None:
-            had = results.get(step.competition_id, ())
-            corrected = [(one.result, then.recorded_at) for one, then in pairwise(had)]
-            its = board.rankings[ranking_id], unity_id, board.competitions[step.competition_id], competitor_id
+        scored, competition_id = None, step.competition_id
+        competition = None if competition_id is None else board.competitions.get(competition_id)
+        if competition_id is not None and competition is not None and step.is_own and step.reversal is None:
+            corrected = [(one.result, one.recorded_at) for one in results.get(competition_id, ())]
+            its = board.rankings[ranking_id], unity_id, competition, competitor_id
             scored = yield from scored_for(*its, corrected)
         is_told = scored is not None and scored.kind != "nothing"
         found.append(msgspec.structs.replace(step, scored=scored) if is_told else step)
         yield
-    return found
+    return (yield from with_corrections(board, ranking_id, unity_id, competitor_id, found, results))
+
+
+def _before(had: Items[RecordedResult]) -> list[ResultBefore]:
+    """The results before each correction of them."""
+    return [
+        ResultBefore(one.result, then.sequence, then.recorded_at)
+        for one, then in pairwise(had)
+        if one.result != then.result
+    ]
 
 
 def _steps_by_date(

@@ -198,16 +198,18 @@ def _as_one(steps: Items[ExplanationStep]) -> list[ExplanationStep]:
     first, last, deltas = steps[0], steps[-1], [step.delta for step in steps if step.delta is not None]
     results = [step.result for step in steps if step.result is not None]
     is_taken_back = last.reversal is not None and last.reversal.takes_back
-    if last.scored:
-        is_taken_back = last.scored.kind == "nothing"
+    of_last = (last.corrected and last.corrected.scored) or last.scored
+    if of_last:
+        is_taken_back = of_last.kind == "nothing"
     if is_taken_back and not sum(deltas):
         return []
     one = msgspec.structs.replace(
         first,
         delta=sum(deltas) if deltas else None,
         result=results[-1] if results else None,
-        scored=next((step.scored for step in reversed(steps) if step.scored), UNSET),
+        scored=of_last or next((step.scored_now for step in reversed(steps) if step.scored), UNSET),
         score=last.score,
+        corrected=last.corrected,
         overtakings=[],
         overtakings_left_out=0,
     )

@@ -485,6 +485,14 @@ class ScoredFor(Struct, frozen=True, kw_only=True):
     earlier: tuple[EarlierResult, ...]
 
 
+class CorrectedResult(_Shape, frozen=True, kw_only=True):
+    """What a result has become since; `earlier`: the scores before."""
+
+    score: str | None
+    scored: ScoredFor | None = None
+    earlier: tuple[EarlierResult, ...]
+
+
 class ExplanationStep(_Shape, frozen=True, kw_only=True):
     sequence: int
     recorded_at: datetime
@@ -505,6 +513,7 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     took_place: datetime
     scored: ScoredFor | None = None
     score: str | None = None
+    corrected: CorrectedResult | None = None
 
 
 class TiebreakPart(Struct, frozen=True, kw_only=True):

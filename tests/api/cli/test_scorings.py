@@ -78,6 +78,17 @@ async def test_a_corrected_result_is_explained_in_one_sentence(tallybook: Tallyb
     assert "correction of" in await tallybook.done("history", league, "Table")
 
 
+async def test_a_correction_that_changes_no_points_is_explained_with_the_result_in_force(
+    tallybook: Tallybook, league: str
+) -> None:
+    await tallybook.done("scoring", "declare", league, "Table", "football")
+    await tallybook.done("points", "add", league, "Table", "Ajax=1", "--competition", "Ajax - Brest")
+    await tallybook.done("competition", "result", league, "Ajax - Brest", "3:1")
+    said = await tallybook.done("explain", league, "Table", "Ajax")
+    assert re.search(r"3 for the win over Brest, 3:1, on [^(]* \(corrected on [^)]* from 2:1\)", said), said
+    assert re.search(r"\+1 by Ajax – Brest 3:1, group 1 \(corrected on [^)]* from 2:1\)", said), said  # noqa: RUF001
+
+
 async def test_a_result_that_gives_no_points_says_why(tallybook: Tallybook, league: str) -> None:
     await tallybook.done("scoring", "declare", league, "Table", "football")
     result, match = ("competition", "result", league, "Ajax - Brest"), ("Ajax", "Brest", "--group", "1")

@@ -6,6 +6,7 @@ from typing import Any
 from tests.api.public_boards import Board, change
 from tests.api.scored import OUTCOMES, League
 from tests.api.web.test_console import words
+from tests.service import deltas, listed
 
 
 async def steps_of(league: League, competitor: int, query: str = "") -> list[dict[str, Any]]:
@@ -121,6 +122,82 @@ async def test_every_step_names_the_result_that_its_competition_had_then_and_say
     today = by_date.partition("(corrected on ")[2].partition(" from ")[0]
     assert f"4:0 (corrected on {today} from 2:1, 0:0, 1:3)" in by_date
     assert "From position" not in by_date  # it stayed first
+
+
+async def test_a_correction_that_changes_no_points_is_told_wherever_its_result_is(league: League, board: Board) -> None:
+    a, b, c = league.ids
+    await league.score()
+    await change(league.client, published="true")
+    match = await league.play(a, b, "2:2", started_at="2026-03-09 15:00:00")
+    fair_play = {"participants_delta": deltas((a, league.points, 1)), "competition_id": match}
+    await league.client.put(f"{league.path}/add.json", fair_play)
+    before = (await league.client.get(f"{league.path}/explain.json?competitor={a}")).json["explanation"]["to"]
+    await league.correct(match, result="3:3")
+    await league.play(b, c, "1:0", started_at="2026-03-16 15:00:00")
+
+    async def page(who: int, query: str = "") -> str:
+        return words((await board.get(f"competitors/{who}?ranking={league.ranking_id}{query}")).body.decode())
+
+    for query, lines_of_match in ("", 2), ("&on=2026-03-20", 1):  # by date, a competition has one line
+        shown = await page(a, query)
+        assert "1 for the draw with Bari, 3:3 (corrected on" in shown
+        assert shown.count(" from 2:2)") == lines_of_match
+        assert "1 for the draw with Ajax, 3:3 (corrected on" in await page(b, query)
+    assert "Ajax – Bari 3:3, division 1 (corrected on" in await page(a)  # noqa: RUF001 - a dash
+    earlier = await page(a, f"&at={before['sequence']}")
+    assert "1 for the draw with Bari, 2:2" in earlier
+    assert "3:3" not in earlier
+    first, second = [step for step in await steps_of(league, a) if step["competition_id"] == match]
+    assert [step["score"] for step in (first, second)] == ["2:2", "2:2"]
+    assert first["scored"]["result"] == "2:2"
+    assert first["corrected"]["scored"]["result"] == second["corrected"]["score"] == "3:3"
+    assert [one["result"] for one in second["corrected"]["earlier"]] == ["2:2"]
+    assert "corrected" not in (await steps_of(league, b))[-1]
+    await league.correct(match, result="2:2")
+    assert "corrected" not in (await steps_of(league, a))[1]  # it has the result of the line again
+
+
+async def test_a_line_whose_match_counts_again_with_another_result_says_what_it_gives(
+    league: League, board: Board
+) -> None:
+    a, b, _ = league.ids
+    await league.score()
+    await change(league.client, published="true")
+    match = await league.play(a, b, "2:1", started_at="2026-03-09 15:00:00")
+
+    async def page() -> str:
+        return words((await board.get(f"competitors/{a}?ranking={league.ranking_id}")).body.decode())
+
+    await league.client.put(f"competitions/{match}/void.json")
+    await league.correct(match, result="3:1")
+    assert "Does not count: Ajax – Bari 3:1, division 1, on 9 March 2026 (corrected on" in await page()  # noqa: RUF001
+    await league.client.put(f"competitions/{match}/unvoid.json")
+    kept, _, folded = (await page()).partition("Corrected or voided")
+    assert "3 for the win over Bari, 3:1 (corrected on" in kept
+    assert "Does not count: Ajax – Bari 2:1," in folded  # noqa: RUF001
+    assert "Counts again: Ajax – Bari 3:1," in folded  # noqa: RUF001
+    await league.client.put(f"competitions/{match}/void.json")
+    await league.correct(match, result="1:2")
+    await league.client.put(f"competitions/{match}/unvoid.json")
+    kept, _, folded = (await page()).partition("Corrected or voided")
+    assert "0 for the loss to Bari, 1:2 (corrected on" in kept
+    assert " from 2:1, 3:1)" in kept
+    assert "3 for the win over Bari, 2:1" in folded
+
+
+async def test_a_line_of_a_race_says_the_performance_that_is_in_force(league: League) -> None:
+    a, b, c = league.ids
+    await league.score({"unity": league.points, "from": "place"}, order="low")
+    result = {str(a): "9.8", str(b): "9.9", str(c): "10.2"}
+    race = {"group_id": 1, "participants": listed(league.ids), "result": json.dumps(result)}
+    match = (await league.client.post("competitions.json", race)).json["competition"]["id"]
+    await league.correct(match, result=json.dumps(result | {str(a): "9.7"}))
+    (step,) = [one for one in await steps_of(league, a) if "scored" in one]
+    assert told([step]) == [("place", 1, "9.8", [], 1, 1)]
+    now = step["corrected"]["scored"]
+    assert (now["kind"], now["place"], now["result"]) == ("place", 1, "9.7")
+    assert [one["result"] for one in now["earlier"]] == ["9.8"]
+    assert "corrected" not in (await steps_of(league, b))[-1]
 
 
 async def test_the_page_has_the_position_of_the_table_and_says_that_its_steps_compare_points_alone(
