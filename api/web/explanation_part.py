@@ -218,8 +218,10 @@ def _what(words: Words, names: NamesById, step: ExplanationStep, unity: ListedUn
         return scored_text(words, names, step.scored_now, unity.notation, of=of, on=on)
     cause = words(_CAUSES[step.cause])
     if step.reversal is not None:
-        given_back = words("cause_reversal" if step.reversal.takes_back else "cause_given_back")
-        cause = words(_REVERSALS[step.reversal]) if step.reversal in _REVERSALS else given_back
+        # An undone deduction gives points back.
+        is_withdrawn = step.delta < 0 if step.delta else step.reversal.takes_back
+        in_general = words("cause_reversal" if is_withdrawn else "cause_given_back")
+        cause = words(_REVERSALS[step.reversal]) if step.reversal in _REVERSALS else in_general
     if step.competition_id is None:
         return words("others_moved") if step.cause is Cause.POINTS and not step.is_own else cause
     named = _competition(words, names, step.competition_id, step.score_now)

@@ -9,7 +9,7 @@ import pytest
 from tests.api.public_boards import Board, change
 from tests.api.scored import OUTCOMES, League
 from tests.api.web.test_console import words
-from tests.service import Client, create_ranking
+from tests.service import Client, create_ranking, deltas
 
 DIFFERENCE: Final = "goal difference"
 
@@ -88,6 +88,28 @@ async def test_what_was_corrected_or_voided_is_folded_away_and_the_totals_add_up
     assert "2:2 (corrected on" in rows[1]
     assert words(folded).startswith("(4)")
     assert "Does not count: Ajax \N{EN DASH} Bari 1:0" in words(folded)
+
+
+async def test_points_are_withdrawn_or_restored_by_what_undoing_them_does_to_the_total(
+    played: League, board: Board, client: Client
+) -> None:
+    ajax, path = played.ids[0], played.path
+    taken = {"participants_delta": deltas((ajax, played.points, -3)), "reason": "Appeal"}
+    assert (await client.put(f"{path}/add.json", taken)).status == 200
+    for _ in "undone", "redone":
+        explained = await client.get(f"{path}/explain.json?competitor={ajax}")
+        last = explained.json["explanation"]["to"]["sequence"]
+        assert (await client.put(f"{path}/reverse.json", {"sequence": last})).status == 200
+    for lang, restored, withdrawn in (
+        ("en", "Points restored", "Points withdrawn"),
+        ("de", "Punkte wieder zuerkannt", "Punkte aberkannt"),
+        ("fr", "Points rétablis", "Points retirés"),
+        ("es", "Puntos restituidos", "Puntos retirados"),
+    ):
+        rows = re.findall(r"<tr><td.*?</tr>", await page(board, played, 0, f"&lang={lang}"))
+        for said, change_and_total in (restored, " +3 3 "), (withdrawn, " \N{MINUS SIGN}3 0 "):
+            (row,) = [one for one in map(words, rows) if said in one]
+            assert change_and_total in row, (lang, row)
 
 
 async def test_the_page_of_a_competition_says_what_it_gave_for_what_and_what_it_was_before(
