@@ -135,7 +135,7 @@ def _opponents(words: Words, found: AboutCompetitor, to_competitor: ToId, to_com
     for opponent_id, matches in found.opponents.items():
         opponent = found.names.competitor(opponent_id)
         name = element("a", name_text(opponent.name), href=to_competitor(opponent_id))
-        met = [part for one in matches for part in (element("p", _met(words, one, to_competition)), " ")]
+        met = [part for one in matches for part in (_met(words, one, to_competition), " ")]
         rows.append(
             element(
                 "tr",
@@ -164,7 +164,8 @@ def _met(words: Words, one: Met, to: ToId) -> Html:
     when = words("no_result") if one.took_place is None else words.day(one.took_place)
     said = when if one.won is None else words("met_won" if one.won else "met_lost")
     told = score_text(words, one.result) or ", ".join(filter(None, (said, ended_text(words, one.result))))
-    return element("a", told, href=to(one.competition_id))
+    struck = element("span", words("cause_void"), class_="late") if one.struck else None
+    return element("p", element("a", told, href=to(one.competition_id)), struck)
 
 
 def _chart(words: Words, names: NamesById, found: AboutCompetitor, unity: ListedUnity) -> Html | None:

@@ -8,7 +8,7 @@ from api.web.page import Query, RankingPage, Site, ToId, abbreviated, dot, frame
 from api.web.result_text import result_text
 from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId
-from projections.answers.cross_table import CrossTable, CrossTableQuestion
+from projections.answers.cross_table import CrossResult, CrossTable, CrossTableQuestion
 from projections.answers.names import NamesById
 
 CROSS: Final = "/cross"
@@ -19,7 +19,7 @@ def cross_page(site: Site, names: NamesById, found: CrossTable, ranking_id: Rank
     """The page: a row and a column for each competitor."""
     words = site.words
     to = site.leading(query, COMPETITIONS)
-    left_out = None
+    left_out, none = None, words("cross_of_two" if found.others else "no_matches")
     if found.results and found.left_out:
         left_out = element("p", words("and_more", number=found.left_out).strip(" ,"))
     return framed_about(
@@ -30,7 +30,7 @@ def cross_page(site: Site, names: NamesById, found: CrossTable, ranking_id: Rank
         [element("a", words("back"), href=site.address(query))],
         element(
             "main",
-            _table(words, names, found, to) if found.results else element("p", words("no_matches")),
+            _table(words, names, found, to) if found.results else element("p", none),
             left_out,
         ),
         kind="cross",
@@ -64,14 +64,15 @@ def _cells(words: Words, found: CrossTable, row: CompetitorId, to: ToId) -> list
     return [
         element("td", class_="self")
         if row == column
-        else element("td", *[_result(words, result, to(its)) for its, result in found.results.get((row, column), ())])
+        else element("td", *[_result(words, one, to) for one in found.results.get((row, column), ())])
         for column in found.competitors
     ]
 
 
-def _result(words: Words, result: str, address: str) -> Html:
-    text = abbreviated(result_text(words, result), result)
-    return element("p", element("a", text, href=address) if result else "\N{MIDDLE DOT}")
+def _result(words: Words, one: CrossResult, to: ToId) -> Html:
+    text = abbreviated(result_text(words, one.result), one.result)
+    said = element("a", text, href=to(one.competition_id)) if one.result else "\N{MIDDLE DOT}"
+    return element("p", said, element("span", words("cause_void"), class_="late") if one.struck else None)
 
 
 CROSS_PAGE: Final = RankingPage(below=CROSS, link=None, question=CrossTableQuestion, page=cross_page)

@@ -29,12 +29,13 @@ MET_MAX: Final = 300
 
 class Met(Struct, frozen=True, kw_only=True):
     """A match of two. `result`: as it reads for the competitor; empty: there is none yet, or only a winner. `won`:
-    None: no winner was declared. `took_place`: None: it is not known."""
+    None: no winner was declared. `took_place`: None: it is not known. `struck`: it does not count for them."""
 
     competition_id: CompetitionId
     result: str
     won: bool | None
     took_place: datetime | None
+    struck: bool
 
 
 class AboutCompetitor(Struct, frozen=True, kw_only=True):
@@ -141,6 +142,7 @@ def _opponents(matches: Iterable[ShownCompetition], her: CompetitorId) -> dict[C
             result=(turned(result) or result) if is_second else result,
             won=None if winner is None else winner == her,
             took_place=one.took_place,
+            struck=her in one.competition.struck,
         )
         found.setdefault(who[0] if is_second else who[1], []).append(met)
     return found

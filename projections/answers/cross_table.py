@@ -18,18 +18,29 @@ from projections.board.board import Board, Competition
 CROSS_COMPETITORS_MAX: Final = 30
 """Competitors of a cross table: the first of the table."""
 
+
+class CrossResult(Struct, frozen=True, gc=False):
+    """A result, empty: there is none yet. `struck`: it does not count for somebody whom the cell is about."""
+
+    competition_id: CompetitionId
+    result: str
+    struck: bool
+
+
 Pair = tuple[CompetitorId, CompetitorId]
-CrossResults = dict[Pair, list[tuple[CompetitionId, str]]]
+CrossResults = dict[Pair, list[CrossResult]]
 
 
 class CrossTable(Struct, frozen=True, kw_only=True):
     """`competitors`: in the order of the table; `left_out`: how many more there are. `results` of
     the first against the second: of matches in which the first is named first, as of a home team, or else of all. They
-    read for the first, if they can be turned; empty: no result yet."""
+    read for the first, if they can be turned. The former are about both, the latter about the first. `others`: whether
+    there are competitions of other numbers of participants."""
 
     competitors: list[CompetitorId]
     left_out: int
     results: CrossResults
+    others: bool
 
 
 class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
@@ -48,28 +59,33 @@ class CrossTableQuestion(Question[CrossTable], frozen=True, kw_only=True):
         )
         competitors = [line.competitor_id for line in table.lines]
         around = await around_now(view, self.ranking_id)
-        results = await in_time_slices(_results(view.live.board, around, {*competitors}))
-        return CrossTable(competitors=competitors, left_out=table.count - len(competitors), results=results)
+        results, others = await in_time_slices(_results(view.live.board, around, {*competitors}))
+        left_out = table.count - len(competitors)
+        return CrossTable(competitors=competitors, left_out=left_out, results=results, others=others)
 
 
-def _results(board: Board, around: Around, among: Collection[CompetitorId]) -> Steps[CrossResults]:
-    count = len(board.competitions)
+def _results(board: Board, around: Around, among: Collection[CompetitorId]) -> Steps[tuple[CrossResults, bool]]:
+    """The results, and whether there are competitions of other numbers of participants."""
+    count, others = len(board.competitions), False
     met: dict[Pair, list[tuple[CompetitionId, Competition]]] = {}
     for competition_id, one in board.competitions.run(count - ROUND_COMPETITIONS_MAX + 1, count):
         yield
-        if (
-            len(one.participants) == 2
-            and one.voided_at is None
-            and all(its in among for its in one.participants)
-            and around.belongs(competition_id, one)
-        ):
+        if one.voided_at is not None:
+            continue
+        if len(one.participants) != 2:
+            others = others or around.belongs(competition_id, one)
+        elif all(its in among for its in one.participants) and around.belongs(competition_id, one):
             met.setdefault((one.participants[0], one.participants[1]), []).append((competition_id, one))
 
     found: CrossResults = {}
     for (first, second), matches in met.items():
         yield
-        results = [(its, one.result if isinstance(one.result, str) else "") for its, one in matches]
-        found[first, second] = results
-        if (second, first) not in met:
-            found[second, first] = [(its, turned(one) or one) for its, one in results]
-    return found
+        is_alone = (second, first) not in met
+        for its, one in matches:
+            result = one.result if isinstance(one.result, str) else ""
+            struck = first in one.struck if is_alone else bool(one.struck)
+            found.setdefault((first, second), []).append(CrossResult(its, result, struck))
+            if is_alone:
+                theirs = CrossResult(its, turned(result) or result, second in one.struck)
+                found.setdefault((second, first), []).append(theirs)
+    return found, others

@@ -1,5 +1,6 @@
 """The page of all rounds of a ranking, on its board, and the calendar of its matches."""
 
+import json
 import re
 from datetime import UTC, datetime
 from html import unescape
@@ -13,7 +14,7 @@ from api.web.calendar import CALENDAR_LINE_BYTES_MAX, _escaped, _folded
 from tests.api.public_boards import Board, change
 from tests.api.scored import League
 from tests.api.web.test_console import words
-from tests.service import Client, create_ranking, register
+from tests.service import Client, create_ranking, listed, register
 
 
 async def test_a_board_shows_every_round_of_its_ranking_and_no_match_of_others(
@@ -74,6 +75,55 @@ async def test_a_cross_table_has_each_match_in_the_row_of_who_was_named_first_or
     ]
     await league.score(None)
     assert (await cells())[0] == ["1 Ajax", "", "2:1 5:5", "4:1"]
+
+
+async def test_a_cross_table_and_opponents_say_for_whom_a_match_does_not_count(
+    league: League, board: Board, client: Client
+) -> None:
+    await league.score()
+    ajax, bari, celtic = league.ids
+    await change(client, published="true")
+    match = await league.play(ajax, bari, "2:1")
+    returned = [await league.play(ajax, celtic, "3:0"), await league.play(celtic, ajax, "1:1")]
+    for one, who in ((match, ajax), (returned[0], celtic)):
+        assert (await client.put(f"competitions/{one}/strike.json", {"competitors": who})).status == 200
+
+    async def rows(below: str) -> list[str]:
+        page = (await board.get(f"{below}?ranking={league.ranking_id}")).body.decode()
+        (body,) = re.findall(r"<tbody>(.*?)</tbody>", page.partition("cross" if below == "cross" else "opponents")[2])[
+            :1
+        ]
+        return [words(row) for row in re.findall(r"<tr>(.*?)</tr>", body)]
+
+    unread = " Does not count"
+    assert await rows(f"competitors/{ajax}") == [f"Bari 2:1{unread}", "Celtic 3:0 1:1"]
+    assert await rows(f"competitors/{bari}") == ["Ajax 1:2"]
+    assert await rows(f"competitors/{celtic}") == [f"Ajax 0:3{unread} 1:1"]
+    crossed = {row[2:6]: row for row in await rows("cross")}
+    assert crossed["Ajax"].count(unread) == 2  # the return match is in the other row
+    assert f"2:1{unread}" in crossed["Ajax"]
+    assert unread not in crossed["Bari"] + crossed["Celt"]
+
+
+async def test_a_cross_table_of_races_says_that_it_is_of_two(league: League, board: Board, client: Client) -> None:
+    await change(client, published="true")
+    await league.score({"unity": league.points, "from": "place"}, order="low")
+
+    async def said(lang: str = "en") -> str:
+        return words((await board.get(f"cross?ranking={league.ranking_id}&lang={lang}")).body.decode())
+
+    assert "have been entered yet" in await said()
+    result = json.dumps({str(one): str(place) for place, one in enumerate(league.ids, 1)})
+    race = {"group_id": 1, "participants": listed(league.ids), "result": result}
+    assert (await client.post("competitions.json", race)).status == 200
+    for lang, text in (
+        ("en", "The cross table shows only competitions between two; there are none here."),
+        ("de", "zeigt nur Wettkämpfe, an denen genau zwei teilnehmen; hier gibt es keine."),
+        ("fr", "ne montre que les épreuves à deux ; il n\N{RIGHT SINGLE QUOTATION MARK}y en a pas ici."),
+        ("es", "solo muestra competiciones entre dos; aquí no hay."),
+    ):
+        assert text in await said(lang)
+        assert "entered yet" not in await said(lang)
 
 
 async def test_the_columns_of_a_table_are_those_of_its_sport_in_their_order(board: Board, client: Client) -> None:
