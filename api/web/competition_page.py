@@ -8,10 +8,11 @@ from api.interface.direction import isolated
 from api.interface.sports import in_order
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, RankingPage, Site, abbreviated, dot, framed_about, name_text
-from api.web.result_text import ended_text, result_text, score_text
+from api.web.result_text import ended_text, performances_text, result_text, score_text
 from api.web.scored_text import scored_text
 from api.web.table import unity_name, unity_short
 from api.web.words import Words
+from engine.domain.events import Result
 from engine.domain.terms import RankingId, UnityId
 from projections.answers.about_competition import AboutCompetition, AboutCompetitionQuestion, EnteredResult, TakingPart
 from projections.answers.names import NamesById
@@ -19,7 +20,6 @@ from projections.answers.rankings import ListedUnity
 
 COMPETITIONS: Final = "/competitions"
 """The path of the pages of competitions, below that of the board."""
-_PERFORMANCES_TOLD: Final = 3
 
 
 def competition_page(
@@ -84,7 +84,8 @@ def _parts(
         yield element("details", element("summary", words("points_why")), element("ul", *told))
     if len(found.entered) > 1:
         summary = element("summary", words("corrections", number=len(found.entered) - 1))
-        results = [element("li", *_result(words, names, one)) for one in found.entered]
+        earlier = [None, *[one.result for one in found.entered]]
+        results = [element("li", *_result(words, names, *its)) for its in zip(found.entered, earlier, strict=False)]
         yield element("details", summary, element("ol", *results))
 
 
@@ -127,13 +128,11 @@ def _rules(
             yield element("li", named, f", {unity_name(words, unity.name)}: {told}")
 
 
-def _result(words: Words, names: NamesById, one: EnteredResult) -> Iterable[Child]:
-    """When it was entered, and what."""
+def _result(words: Words, names: NamesById, one: EnteredResult, before: Result | None) -> Iterable[Child]:
+    """When it was entered, and what; of many performances, those that were others before."""
     result = one.result
     if isinstance(result, Mapping):
-        first = [*result.items()][:_PERFORMANCES_TOLD]
-        told = ", ".join([f"{isolated(names.competitor(who).name)} {text}" for who, text in first])
-        told += words("and_more", number=len(result) - len(first)) if len(result) > len(first) else ""
+        told = performances_text(words, names, result, before)
     elif result or one.winner_id is None:
         told = isolated(result_text(words, result)) if result else words("no_result")
     else:

@@ -8,7 +8,7 @@ from api.interface.scoring_text import award_rows
 from api.web.console.frame import Venue, Viewer, data_table
 from api.web.html import Child, Html, element
 from api.web.page import name_text
-from api.web.result_text import result_text
+from api.web.result_text import performances_text, result_text
 from api.web.words import ENGLISH, Words
 from projections.answers.competition_results import CompetitionResults
 from projections.answers.names import NamesById
@@ -29,10 +29,14 @@ def results_part(words: Words, names: NamesById, found: CompetitionResults) -> H
     if len(found.results) < 2:
         return None
     rows: list[list[Child]] = []
-    for one in reversed(found.results):
-        result = one.result if isinstance(one.result, str) else "" if one.result is None else "performances"
+    for number, one in reversed([*enumerate(found.results)]):
         winner = "" if one.winner_id is None else name_text(names.competitor(one.winner_id).name)
-        rows.append([words.time_element(one.recorded_at), result_text(words, result) or "none", winner])
+        if one.result is None or isinstance(one.result, str):
+            result = result_text(words, one.result or "") or "none"
+        else:
+            before = found.results[number - 1].result if number else None
+            result = performances_text(words, names, one.result, before)
+        rows.append([words.time_element(one.recorded_at), result, winner])
     heads = [("Saved", "name"), ("Result", "name"), ("Winner", "name")]
     return element(
         "section", element("h2", "Earlier and current results"), data_table("Earlier and current results", heads, rows)

@@ -1,5 +1,6 @@
 """The pages of a competitor and of a competition, on a board and in the console."""
 
+import json
 import re
 from html import unescape
 from typing import Final
@@ -9,7 +10,7 @@ import pytest
 from tests.api.public_boards import Board, change
 from tests.api.scored import OUTCOMES, League
 from tests.api.web.test_console import words
-from tests.service import Client, create_ranking, deltas
+from tests.service import Client, create_ranking, deltas, listed, register
 
 DIFFERENCE: Final = "goal difference"
 
@@ -137,6 +138,27 @@ async def test_the_page_of_a_competition_says_what_it_gave_for_what_and_what_it_
     await client.put(f"rankings/{hidden['id']}/visibility.json", {"hidden": "true"})
     for strange in f"{alone}?ranking={played.ranking_id}", "999999", "x":
         assert (await board.get(f"competitions/{strange}")).status == 404, strange
+
+
+async def test_a_correction_of_many_performances_tells_those_that_changed(
+    played: League, board: Board, client: Client
+) -> None:
+    boats = await register(client, "Alk", "Boje", "Dingi", "Eider", "Falke")
+    alk, boje, dingi, eider, falke = map(str, boats)
+    regatta = await create_ranking(client, boats, name="Regatta")
+    first = {alk: "1", boje: "2", dingi: "3", eider: "DNC", falke: "5"}
+    sent = {"group_id": 1, "participants": listed(boats), "result": json.dumps(first)}
+    race = (await client.post("competitions.json", sent)).json["competition"]["id"]
+    await played.correct(race, result=json.dumps(first | {eider: "4"}))
+    await played.correct(race, result=json.dumps({alk: "2", boje: "1", dingi: "3", eider: "4"}))
+    arrow, dash = "\N{RIGHTWARDS ARROW}", "\N{EN DASH}"
+    told = (
+        "Alk 1, Boje 2, Dingi 3, and 2 more",
+        f"Eider DNC {arrow} 4",
+        f"Alk 1 {arrow} 2, Boje 2 {arrow} 1, Falke 5 {arrow} {dash}",
+    )
+    shown = (await board.get(f"competitions/{race}?ranking={regatta['id']}")).body.decode()
+    assert [words(one).partition("UTC : ")[2] for one in re.findall(r"<li>(.*?)</li>", shown)][-3:] == [*told]
 
 
 async def test_a_forfeit_is_said_in_words_wherever_it_is_shown(played: League, board: Board, client: Client) -> None:

@@ -7,7 +7,7 @@ from api.web.console.change_page import LOOK
 from tests.api.scored import League
 from tests.api.visitor import Visitor, form_of
 from tests.api.web.test_console import at, words
-from tests.service import Season, deltas
+from tests.service import Season, deltas, listed
 
 
 async def test_a_scoring_is_declared_like_a_kind_after_a_preview_of_its_effects(
@@ -49,6 +49,18 @@ async def test_a_corrected_result_shows_who_moves_and_a_new_one_is_recorded_at_o
     had = words(await visitor.page(form)).partition("Earlier and current results")[2]
     had = re.sub(r"\d\d:\d\d UTC", "", had)  # 02:10 has a 2:1
     assert had.index("1:2") < had.index("2:1") < had.index("none")
+
+
+async def test_earlier_performances_of_a_race_say_what_changed(
+    visitor: Visitor, season: Season, league: League
+) -> None:
+    a, b, c = map(str, league.ids)
+    sent = {"group_id": 1, "participants": listed(league.ids), "result": json.dumps({a: "1", b: "2", c: "DNC"})}
+    race = (await league.client.post("competitions.json", sent)).json["competition"]["id"]
+    await league.correct(race, result=json.dumps({a: "1", b: "2", c: "3"}))
+    shown = words(await visitor.page(at(season, f"/competitions/{race}/record")))
+    had = shown.partition("Earlier and current results")[2]
+    assert had.index("Celtic DNC → 3") < had.index("Ajax 1, Bari 2, Celtic DNC")
 
 
 async def test_a_result_that_gives_no_points_says_so_before_it_is_recorded_and_in_the_list(
