@@ -273,6 +273,8 @@ class Explainer:
             if event.said_result is not None and (event.said_result.result or None) != result:
                 had = ResultBefore(result, recorded.sequence, recorded.recorded_at)
                 self.results_before.setdefault(event.competition_id, []).append(had)
+        elif not isinstance(event, Points):
+            self._result_before = None
         if not changes_order(event, self._ranking_id):
             fold(self.board, self._revisions, recorded)
             return None

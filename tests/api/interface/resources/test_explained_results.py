@@ -47,6 +47,14 @@ async def test_a_corrected_result_is_one_step_that_says_what_it_was(league: Leag
     assert step["took_place"].startswith("2026-03-09")
 
 
+async def test_points_of_a_scoring_declared_after_a_correction_correct_nothing(league: League) -> None:
+    a, b, _ = league.ids
+    match = await league.play(a, b, "2:2")
+    await league.correct(match, result="2:1")
+    await league.score()
+    assert told(await steps_of(league, a)) == [("win", 3, "2:1", [], 3, 3)]
+
+
 async def test_overtakings_of_a_correction_are_those_from_before_it_to_after_it(league: League) -> None:
     a, b, c = league.ids
     await league.score()
