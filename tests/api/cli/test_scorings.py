@@ -83,7 +83,11 @@ async def test_a_correction_that_changes_no_points_is_explained_with_the_result_
 ) -> None:
     await tallybook.done("scoring", "declare", league, "Table", "football")
     await tallybook.done("points", "add", league, "Table", "Ajax=1", "--competition", "Ajax - Brest")
+    before = (await tallybook.json("explain", league, "Table", "Ajax"))["to"]["sequence"]
     await tallybook.done("competition", "result", league, "Ajax - Brest", "3:1")
+    earlier = await tallybook.done("explain", league, "Table", "Ajax", "--to", f"{before}")
+    assert "3 for the win over Brest, 2:1" in earlier
+    assert "corrected" not in earlier
     said = await tallybook.done("explain", league, "Table", "Ajax")
     assert re.search(r"3 for the win over Brest, 3:1, on [^(]* \(corrected on [^)]* from 2:1\)", said), said
     assert re.search(r"\+1 by Ajax – Brest 3:1, group 1 \(corrected on [^)]* from 2:1\)", said), said  # noqa: RUF001

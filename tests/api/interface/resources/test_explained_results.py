@@ -191,6 +191,10 @@ async def test_a_line_whose_match_counts_again_with_another_result_says_what_it_
     assert "0 for the loss to Bari, 1:2 (corrected on" in kept
     assert " from 2:1, 3:1)" in kept
     assert "3 for the win over Bari, 2:1" in folded
+    await league.client.put(f"competitions/{match}/strike.json", {"competitors": a})
+    await league.correct(match, result="0:2")
+    folded = (await page()).partition("Corrected or voided")[2]
+    assert "Struck from the results: Ajax – Bari 0:2, division 1, on 9 March 2026 (corrected on" in folded  # noqa: RUF001
 
 
 async def test_a_line_of_a_race_says_the_performance_that_is_in_force(league: League) -> None:
