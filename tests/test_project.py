@@ -50,7 +50,7 @@ TOUCH_MANY: Final = {
     "engine/domain/scoring.py": "_performed amounts_of",
     "engine/domain/steps.py": "collected in_order",
     "projections/answers/corrected_steps.py": "with_corrections",
-    "projections/answers/explainer.py": "_fold_points _after_points _overtakings",
+    "projections/answers/explainer.py": "_fold_points _points_step _overtakings",
     "projections/board/classification.py": (
         "_broken _index _parts _quotients _value classified left_out lines_among parted"
     ),

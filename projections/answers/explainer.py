@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.errors import TooMuchWork
@@ -62,14 +63,17 @@ class Overtaking(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class _Correction(Struct, kw_only=True):
-    """What a correction of points has changed so far, in consecutive events from `first` to `last`: the totals of `old`
-    before it, and her place."""
+    """What a correction of points has changed so far, in consecutive events from `first` to `last`. Of those with lines
+    in the unity: the totals of `old` before them, and her place; the last one that names her, if any does; the step
+    that they make, if any."""
 
     competition_id: CompetitionId
     first: Sequence
     last: Sequence
     old: dict[CompetitorId, int]
-    before: Place
+    before: Place | None = None
+    hers: tuple[Recorded, Points] | None = None
+    step: "ExplanationStep | None" = None
 
 
 class ResultBefore(Struct, frozen=True, gc=False):
@@ -206,6 +210,7 @@ class Explainer:
         return (
             begun is not None
             and isinstance(event, PointsScored | PointsReversed)
+            and event.scores
             and (event.competition_id, event.ranking_id) == (begun.competition_id, self._ranking_id)
             and recorded.sequence == begun.last + 1
         )
@@ -312,27 +317,44 @@ class Explainer:
         )
 
     def _after_points(self, recorded: Recorded, event: Points) -> Generator[None, None, ExplanationStep | None]:
-        unity, begun = self.unity, self._correction if self.continues(recorded) else None
-        self._correction = begun
+        unity, correction = self.unity, self._correction if self.continues(recorded) else None
+        if correction is None and isinstance(event, PointsReversed) and event.replaced and event.competition_id:
+            first = recorded.sequence
+            correction = _Correction(competition_id=event.competition_id, first=first, last=first, old={})
+        self._correction = correction
+        if correction is not None:
+            correction.last = recorded.sequence
         named = {line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id}
         if unity is None or not named:
             fold(self.board, self._revisions, recorded)
-            return None
+            return None if correction is None else correction.step
         yield from self.prepared()
         before, totals, order = self.place, unity.totals, self._order
         old = yield from self._fold_points(recorded, named, order, totals)
-        if begun is not None:
-            old, before, begun.last = old | begun.old, begun.before, recorded.sequence
-            begun.old = old
-        elif isinstance(event, PointsReversed) and event.replaced and event.competition_id is not None:
-            first = recorded.sequence
-            self._correction = _Correction(
-                competition_id=event.competition_id, first=first, last=first, old=old, before=before
-            )
-        after = self.place
+        hers = recorded, event
+        if correction is not None:
+            correction.old = old = old | correction.old
+            correction.before = before = correction.before or before
+            if self._her_id in named:
+                correction.hers = hers
+            hers = correction.hers or hers
+        step = yield from self._points_step(*hers, old, before)
+        if step is not None:
+            step = msgspec.structs.replace(step, sequence=recorded.sequence)
+        if correction is not None:
+            correction.step = step
+        return step
+
+    def _points_step(
+        self, recorded: Recorded, event: Points, old: dict[CompetitorId, int], before: Place
+    ) -> Generator[None, None, ExplanationStep | None]:
+        """The step of points that are folded. `old`: the totals before of the competitors whose lines there are;
+        `before`: her place before."""
+        unity = self.unity
+        assert unity is not None
+        after, total = self.place, unity.totals.get(self._her_id, 0)
         yield
-        total_before = old.get(self._her_id, totals.get(self._her_id, 0))
-        overtakings, left_out = yield from self._overtakings(order, old, totals.get(self._her_id, 0), total_before)
+        overtakings, left_out = yield from self._overtakings(self._order, old, total, old.get(self._her_id, total))
         result = self._result(event)
         is_sum = unity.counts is Counts.SUM and self._her_id in old
         gives = [d for d in event.deltas if d.unity_id == self._unity_id and d.competitor_id == self._her_id]

@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pytest
+
+from tests.api.interface.resources.test_results import give, sequence_of
 from tests.api.public_boards import Board, change
 from tests.api.scored import OUTCOMES, League
 from tests.api.web.test_console import words
@@ -272,3 +275,64 @@ async def test_the_history_of_a_match_shows_each_of_its_results(league: League) 
     sequences = [one["sequence"] for one in answer.json["competition"]["results"]]
     assert sequences == sorted(sequences)
     assert (await league.client.get("competitions/999/results.json")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("results", "deltas"),
+    [
+        (("1:0", "3:0", "0:3"), [3, -3]),
+        (("1:0", "3:0", "2:2"), [3, -2]),
+        (("1:0", "3:0", ""), [3, -3]),
+        (("1:0", "3:0", "won"), [3, -3]),
+        (("0:1", "0:3", "3:0"), [0, 3]),
+    ],
+)
+async def test_a_correction_is_one_step_whichever_events_gave_what_it_takes_back(
+    league: League, results: tuple[str, ...], deltas: list[int]
+) -> None:
+    """Only the goals differ first, then the points as well."""
+    a, b, _ = league.ids
+    goals = (await league.client.post(f"{league.path}/unities.json", {"name": "goals"})).json["unity"]["id"]
+    await league.score({"unity": league.points, "from": "outcome", "table": OUTCOMES}, {"unity": goals, "from": "for"})
+    first, *corrected = results
+    match = await league.play(a, b, first)
+    for result in corrected:
+        await league.correct(match, result=result)
+    assert await _changes(league, a, league.points) == deltas
+    assert sum(deltas) == (await league.table())[a]
+    await _changes(league, a, goals)
+    (*_, last) = await steps_of(league, a)
+    assert [one["result"] for one in last["scored"]["earlier"]] == [corrected[0]]
+
+
+async def test_points_that_a_new_scoring_moves_to_another_unity_leave_the_first_in_a_step(league: League) -> None:
+    a, b, _ = league.ids
+    form = {"name": "season", "lasts": "P3D", "expires_on": "day"}
+    season = (await league.client.post(f"{league.path}/unities.json", form)).json["unity"]["id"]
+    by_outcome = {"from": "outcome", "table": OUTCOMES}
+    await league.score()
+    await league.play(a, b, "1:0")
+    await league.score({"unity": season, **by_outcome})
+    assert await _changes(league, a, league.points) == [3, -3]
+    await league.score({"unity": season, **by_outcome}, {"unity": league.points, **by_outcome})
+    await league.score({"unity": season, **by_outcome})
+    assert await _changes(league, a, league.points) == [3, -3, 3, -3]
+
+
+async def test_points_undone_right_after_a_correction_are_a_step_of_their_own(league: League) -> None:
+    a, b, _ = league.ids
+    await league.score()
+    match = await league.play(a, b, "1:0")
+    added = await give(league.client, league.path, (a, league.points, 5), competition_id=match)
+    await league.correct(match, result="1:1")
+    assert (await league.client.put(f"{league.path}/reverse.json", {"sequence": sequence_of(added)})).status == 200
+    assert await _changes(league, a, league.points) == [3, 5, -2, -5]
+
+
+async def _changes(league: League, competitor: int, unity: int) -> list[int]:
+    """The delta of each step with one. The steps lead from one to the next, and to the total."""
+    query = f"competitor={competitor}&unity={unity}"
+    told = (await league.client.get(f"{league.path}/explain.json?{query}")).json["explanation"]
+    before = [step["total_before"] for step in told["steps"]]
+    assert [told["from"]["total"], *[step["total"] for step in told["steps"]]] == [*before, told["to"]["total"]]
+    return [step["delta"] for step in told["steps"] if step["delta"] is not None]
