@@ -44,7 +44,7 @@ TAKES_FROM_WHAT_ACTS: Final = {
 """Pure modules that import from others which act: the structs that they are given, or pure functions."""
 TOUCH_MANY: Final = {
     "api/interface/fields.py": "read",
-    "engine/domain/counting.py": "totals_after totals_of_named",
+    "engine/domain/counting.py": "totals_after totals_in_order totals_of_named",
     "engine/domain/expirations.py": "_lines_of decided lines",
     "engine/domain/rescoring.py": "_of_competitions _of_ranking competitions_with",
     "engine/domain/scoring.py": "_performed amounts_of",

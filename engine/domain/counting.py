@@ -3,7 +3,7 @@
 Pure.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, Literal, Protocol
 
@@ -93,11 +93,43 @@ def turned_by(rule: Rule, sequence: Sequence, points: events.PointsAdded, known:
     return Turned(sequence, points, [*rule.lines(sequence, recorded_at, points, known.now)])
 
 
+class TotalsInOrder:
+    """The totals that the events of a request name: in a unity that adds results up, those after the event; of the best
+    or the last result, those after the whole request. `after`: these; `sums`: of each of the others, before the
+    request, the number of results that count, and their sum."""
+
+    def __init__(self, after: TotalsOfResults, sums: dict[TotalOf, tuple[int, int]]) -> None:
+        self._after, self._sums = after, sums
+
+    def turned(self, results: Iterable[Delta], *, counting: bool) -> tuple[Total, ...]:
+        """The totals of the competitors and unities that these results name, each once, after the next event: with it,
+        they start or stop `counting`."""
+        sign, named = (1 if counting else -1), dict[TotalOf, None]()
+        for result in results:
+            one = result.unity_id, result.competitor_id
+            named[one] = None
+            if one in self._sums:
+                number, total = self._sums[one]
+                self._sums[one] = number + sign, total + sign * result.amount
+        return tuple([self._total(*one) for one in named])
+
+    def _total(self, unity_id: UnityId, competitor_id: CompetitorId) -> Total:
+        if (unity_id, competitor_id) not in self._sums:
+            return self._after[unity_id, competitor_id]
+        number, total = self._sums[unity_id, competitor_id]
+        return Total(competitor_id, unity_id, total if number else None)
+
+
 def totals_after(
-    results: KnownResults, turned: Iterable[Turned], rules: Mapping[RankingId, Rule], *, starting: bool
-) -> Steps[TotalsOfResults]:
-    """The totals of all competitors with a result among these lines, by the `rules` that hold afterwards. `starting`:
-    they start to count. Raises LacksResults."""
+    results: KnownResults,
+    turned: Iterable[Turned],
+    before: Mapping[RankingId, Rule],
+    after: Mapping[RankingId, Rule],
+    *,
+    starting: bool,
+) -> Steps[TotalsInOrder]:
+    """The totals of all competitors with a result among these lines, by the rules `before` and `after` the request.
+    `starting`: they start to count. Raises LacksResults."""
     named: dict[TotalOf, RankingId] = {}
     given_back: GivenBack = {}
     for one in turned:
@@ -107,7 +139,7 @@ def totals_after(
                 if starting:
                     give_back(given_back, one.sequence, one.points, line, FIRST_TIME)
         yield
-    return (yield from totals_of_named(results, named, rules, None, given_back))
+    return (yield from totals_in_order(results, named, before, after, None, given_back))
 
 
 def give_back(
@@ -119,6 +151,26 @@ def give_back(
         sequence, first, line.number, line.delta.amount, points.since or recorded_at, points.competition_id
     )
     given_back.setdefault(named, []).append(back)
+
+
+def totals_in_order(
+    known: KnownResults,
+    named: Mapping[TotalOf, RankingId],
+    before: Mapping[RankingId, Rule],
+    after: Mapping[RankingId, Rule],
+    now: datetime | None,
+    given_back: GivenBack,
+) -> Steps[TotalsInOrder]:
+    """As `totals_of_named`, of the rules `after` the request; `before`: those before it."""
+    sums, others = dict[TotalOf, tuple[int, int]](), dict[TotalOf, RankingId]()
+    for one, ranking_id in named.items():
+        if (its := known.get(ranking_id)) is not None and its.adds_up(one[0]):
+            counting = [*counting_results(its, before[ranking_id], *one, now)]
+            sums[one] = len(counting), sum(counting)
+        else:
+            others[one] = ranking_id
+        yield
+    return TotalsInOrder((yield from totals_of_named(known, others, after, now, given_back)), sums)
 
 
 def totals_of_named(
@@ -154,19 +206,24 @@ def total_of_results(
 ) -> int | None:
     """The total of a competitor in a unity that counts results: the first of those that count by the rule at `now`, or
     their sum. None: none does."""
-    total = None
+    counting = counting_results(results, rule, unity_id, competitor_id, now, given_back)
+    first = next(counting, None)
+    return first if first is None or not results.adds_up(unity_id) else first + sum(counting)
+
+
+def counting_results(
+    results: ResultsState,
+    rule: Rule,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    now: datetime | None,
+    given_back: Iterable[ResultLine] = (),
+) -> Iterator[int]:
+    """The results that count, as `total_of_results` takes them."""
     for one in results.of(unity_id, competitor_id, given_back):
         its = one.sequence, one.origin, one.recorded_at, one.competition_id
         if rule.counts(*its, competitor_id, unity_id, now):
-            total = (total or 0) + one.result
-            if not results.adds_up(unity_id):
-                break
-    return total
-
-
-def totals_of(results: Iterable[Delta], totals: TotalsOfResults) -> tuple[Total, ...]:
-    """The totals of the competitors and unities that these results name, each once."""
-    return tuple([totals[named] for named in dict.fromkeys((d.unity_id, d.competitor_id) for d in results)])
+            yield one.result
 
 
 def signed(sign: Literal[-1, 1], deltas: Iterable[Delta]) -> tuple[Delta, ...]:

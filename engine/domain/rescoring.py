@@ -23,7 +23,15 @@ from engine.domain.commands import (
     RecordResults,
     ReopenRanking,
 )
-from engine.domain.counting import GivenBack, KnownResults, TotalOf, TotalsOfResults, closed_among, totals_of_named
+from engine.domain.counting import (
+    GivenBack,
+    KnownResults,
+    TotalOf,
+    TotalsInOrder,
+    closed_among,
+    signed,
+    totals_in_order,
+)
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.events import (
     CompetitionAdded,
@@ -398,8 +406,8 @@ def _refuse_beyond(most: int, scores: Iterable["_Scores"]) -> None:
         )
 
 
-def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None) -> Steps[TotalsOfResults]:
-    """The totals of all results that change, after all these changes. Raises LacksResults."""
+def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None) -> Steps[TotalsInOrder]:
+    """The totals of all results that change. Raises LacksResults."""
     scores = [one for one in scores if one.of_results]
     named, back, rules = dict[TotalOf, RankingId](), GivenBack(), {one.rule.ranking_id: one.rule for one in scores}
     taken: dict[RankingId, dict[Sequence, dict[LineName, Sequence]]] = {ranking_id: {} for ranking_id in rules}
@@ -409,8 +417,8 @@ def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None)
             taken[one.rule.ranking_id][one.before.first] = dict.fromkeys(chain(*one.taken.values()), NOT_RECORDED)
         for total_of, line in one.new_results(Sequence(NOT_RECORDED + number)):
             back.setdefault(total_of, []).append(line)
-    rules = {ranking_id: rule.replacing(taken[ranking_id]) for ranking_id, rule in rules.items()}
-    return (yield from totals_of_named(known, named, rules, now, back))
+    after = {ranking_id: rule.replacing(taken[ranking_id]) for ranking_id, rule in rules.items()}
+    return (yield from totals_in_order(known, named, rules, after, now, back))
 
 
 class _Scores:
@@ -454,33 +462,35 @@ class _Scores:
             if one[1] in self.of_results and one in counting:
                 yield one[::-1], ResultLine(sequence, first, number, result, self._since, self._competition_id)
 
-    def events(self, totals: TotalsOfResults | None) -> tuple[Event, ...]:
+    def events(self, totals: TotalsInOrder | None) -> tuple[Event, ...]:
         """`totals`: those afterwards; None: they follow from the results, because nothing is corrected."""
         if self._events is None or self.of_results:
             self._events = tuple(self._made(totals))
         return self._events
 
-    def _made(self, totals: TotalsOfResults | None) -> Iterator[Event]:
+    def _made(self, totals: TotalsInOrder | None) -> Iterator[Event]:
         for sequence, replaced in sorted(self.taken.items()):
-            yield self._reversed(sequence, sorted(replaced), totals or {})
+            yield self._reversed(sequence, sorted(replaced), totals)
         if self._new:
             yield self._scored(totals)
 
-    def _reversed(self, sequence: Sequence, replaced: list[LineName], totals: TotalsOfResults) -> Event:
+    def _reversed(self, sequence: Sequence, replaced: list[LineName], totals: TotalsInOrder | None) -> Event:
         assert self.before is not None
+        assert totals is not None
         its = self._counting(sequence, self.taken[sequence])
-        counting = [one for one in replaced if one in its]
+        counting = [Delta(*one, self._given[one].amount) for one in replaced if one in its]
+        sums = [one for one in counting if one.unity_id not in self.of_results]
         return PointsReversed(
             ranking_id=self.rule.ranking_id,
             competition_id=self._competition_id,
-            deltas=tuple([Delta(*one, -self._given[one].amount) for one in counting if one[1] not in self.of_results]),
+            deltas=signed(-1, sums),
             reverses=sequence,
-            totals=tuple([totals[one[::-1]] for one in counting if one[1] in self.of_results]),
+            totals=totals.turned([one for one in counting if one.unity_id in self.of_results], counting=False),
             replaced=tuple(replaced),
             instead_of=None if sequence == self.before.first else self.before.first,
         )
 
-    def _scored(self, totals: TotalsOfResults | None) -> Event:
+    def _scored(self, totals: TotalsInOrder | None) -> Event:
         sums: list[Delta] = []
         silent: list[Delta] = []
         results: list[Scored] = []
@@ -501,7 +511,7 @@ class _Scores:
             since=None if before is None else before.since,
             silent=tuple(silent),
             silent_results=tuple(silent_results if totals is None else results + silent_results),
-            totals=() if totals is None else tuple([totals[one.unity_id, one.competitor_id] for one in results]),
+            totals=() if totals is None else totals.turned(results, counting=True),
         )
 
     @property

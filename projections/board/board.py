@@ -530,7 +530,7 @@ def update_of_results(
         case events.PointsAdded() if event.results:
             return lambda results: note_results(board, results, recorded.sequence, recorded.recorded_at, event)
         case events.PointsReversed() if event.totals:
-            counts = _counts_after(board, event)
+            counts = counts_after(board, event)
             return lambda results: results.turn(event.reverses, event.totals, counts=counts)
         case events.PointsExpired():
             return lambda results: results.expire(event.boundary)
@@ -555,7 +555,7 @@ def _follow_scored(board: Board, results: Results, recorded: Recorded, event: ev
     results.leave_out(recorded.sequence, lambda delta: (delta.unity_id, delta.competitor_id) in counting)
 
 
-def _counts_after(board: Board, event: events.PointsReversed) -> bool:
+def counts_after(board: Board, event: events.PointsReversed) -> bool:
     """Whether the lines that the event reverses count after it."""
     if event.undone is not None:
         return not event.undone

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, Recorded, Total
+from engine.domain.events import Delta, Points, Recorded, Scored, Total
 from engine.domain.expiry import Expiry
 from engine.domain.marks import mark_of
 from engine.domain.state import ResultLine
@@ -141,6 +141,10 @@ class Results:
     def leave_out(self, sequence: Sequence, wanted: Callable[[Delta], bool]) -> None:
         """Removes the lines of the event `sequence` that are not wanted."""
         self._turn(sequence, False, lambda delta: not wanted(delta))
+
+    def given_by(self, sequence: Sequence) -> tuple[Scored, ...]:
+        """The results that the event `sequence` gave, counting or not; none if it is not there."""
+        return self._given[sequence][2].given_results if sequence in self._given else ()
 
     def has_of(self, competition_id: CompetitionId) -> bool:
         """Whether the competition gave results, even if they do not count."""

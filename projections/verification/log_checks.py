@@ -4,7 +4,7 @@ They read it again, because memory holds only a board and sums. All are about th
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Container, Iterator
+from collections.abc import AsyncIterator, Container, Iterator, Mapping
 from collections.abc import Sequence as Items
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
@@ -15,7 +15,7 @@ import msgspec
 from asyncpg import Connection
 from msgspec import UNSET
 
-from engine.domain.counting import signed, total_of_results
+from engine.domain.counting import TotalOf, counting_results, signed, total_of_results
 from engine.domain.errors import LogForked
 from engine.domain.events import (
     CompetitionChanged,
@@ -30,6 +30,7 @@ from engine.domain.events import (
     Recorded,
     Revaluation,
     origin,
+    root,
 )
 from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
 from engine.domain.lines import part_of, rule_of
@@ -38,7 +39,7 @@ from engine.domain.rescoring import GivenLines, competitions_with, given_amounts
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import digest, reading
-from projections.board.board import Competition, Ranking
+from projections.board.board import Competition, Ranking, counts_after
 from projections.board.expiring import expiring_intervals
 from projections.board.results import Last, Results, is_last, note_given
 from projections.tables.dated import took_place_between
@@ -90,10 +91,14 @@ class LogChecks:
         scored = {
             (line.unity_id, line.competitor_id) for _, event in facts.reversing for line in event.totals if event.scores
         }
-        for sequence, event in facts.reversing:
+        found, later = list[Finding](), dict[TotalOf, tuple[int, int]]()
+        for sequence, event in reversed(facts.reversing):
             if event.totals:
-                for finding in self._total_faults(sequence, event, await self._results_of(event.ranking_id), scored):
-                    yield finding
+                results = await self._results_of(event.ranking_id)
+                found[:0] = self._total_faults(sequence, event, results, scored, later)
+                self._note_turned(sequence, event, results, later)
+        for finding in found:
+            yield finding
         if facts.expirations:
             async for finding in self._expired(facts.expirations):
                 yield finding
@@ -259,19 +264,43 @@ class LogChecks:
         sequence: Sequence,
         event: PointsScored | PointsReversed | PointsExpired,
         results: Results,
-        scored: Container[tuple[UnityId, CompetitorId]],
+        scored: Container[TotalOf],
+        later: Mapping[TotalOf, tuple[int, int]],
     ) -> Iterator[Finding]:
         """Compares the totals that an event names with the totals of the results. `scored`: those that the block names
-        once more, because results were scored again after they expired."""
+        once more, because results were scored again after they expired. `later`: of sums, what the events of the block
+        after this one have added: the number of results, and their sum."""
         rule = rule_of(self._folding.board, event.ranking_id)
         for line in event.totals:
-            unity_id, competitor_id = line.unity_id, line.competitor_id
-            if isinstance(event, PointsExpired) and (unity_id, competitor_id) in scored:
+            unity_id, competitor_id = of = line.unity_id, line.competitor_id
+            if isinstance(event, PointsExpired) and of in scored:
                 continue
             expected = total_of_results(results, rule, unity_id, competitor_id, self._now)
+            if of in later:
+                counting = [*counting_results(results, rule, unity_id, competitor_id, self._now)]
+                number, total = later[of]
+                expected = None if len(counting) == number else sum(counting) - total
             if line.total != expected:
                 named = f"competitor {competitor_id} in unity {unity_id}"
                 yield Finding(sequence, "event.totals", f"of {named} is {line.total}; their results give {expected}")
+
+    def _note_turned(
+        self,
+        sequence: Sequence,
+        event: PointsScored | PointsReversed | PointsExpired,
+        results: Results,
+        later: dict[TotalOf, tuple[int, int]],
+    ) -> None:
+        """Adds the results that start or stop counting with the event, where they are summed, to what is `later` than
+        the event before."""
+        if isinstance(event, PointsExpired):
+            return  # the first of those that name totals
+        sign = 1 if isinstance(event, PointsScored) or counts_after(self._folding.board, event) else -1
+        named = {(line.unity_id, line.competitor_id) for line in event.totals if results.adds_up(line.unity_id)}
+        for result in results.given_by(root(sequence, event)):
+            if (of := (result.unity_id, result.competitor_id)) in named:
+                number, total = later.get(of, (0, 0))
+                later[of] = number + sign, total + sign * result.amount
 
     # ── Expiry ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -19,9 +19,12 @@ from engine.domain.events import (
     ParticipantsChanged,
     PointsReversed,
     PointsScored,
+    Scored,
     ScoringDeclared,
+    Total,
+    UnityAdded,
 )
-from engine.domain.terms import CompetitionId, CompetitorId, Sequence
+from engine.domain.terms import CompetitionId, CompetitorId, Sequence, UnityId
 from engine.log import registry
 from projections.verification import log_checks
 from tests.calls import Calls
@@ -158,6 +161,35 @@ async def test_the_points_of_a_result_and_of_its_correction_are_those_of_the_sco
         events = match.changed, match.reversed, match.scored_again
         await record(connection, match.arena.tournament_id, *events)
     assert not named(await verified(database))
+
+
+@pytest.mark.parametrize(("totals", "found"), [((1, 2), set()), ((2, 2), {"event.totals"}), ((1, 3), {"event.totals"})])
+async def test_each_event_of_a_request_names_the_total_of_a_sum_after_it(
+    database: Database, totals: tuple[int, ...], found: set[str]
+) -> None:
+    """Ann won twice before a scoring for wins was declared."""
+    match = await Match.of(database)
+    arena, won, ann = match.arena, UnityId(3 * 10**6), match.arena.competitors[0]
+    matches = match.competition_id, CompetitionId(2 * 10**6)
+    award = Award(unity_id=won, value="outcome", outcomes=("win",))
+    scored = [
+        PointsScored(
+            ranking_id=arena.ranking_id,
+            competition_id=one,
+            deltas=(),
+            silent_results=(Scored(ann, won, 1),),
+            totals=(Total(ann, won, total),),
+        )
+        for one, total in zip(matches, totals, strict=True)
+    ]
+    async with database.connection() as connection:
+        wins = UnityAdded(ranking_id=arena.ranking_id, unity_id=won, name="wins", absent="none")
+        await record(connection, arena.tournament_id, wins)
+        for one in matches:
+            await record(connection, arena.tournament_id, replace(match.added, competition_id=one))
+        declared = replace(match.declared, scorings=(Scoring(awards=(award,)),))
+        await record(connection, arena.tournament_id, declared, *scored)
+    assert {place for _, place in named(await verified(database))} == found
 
 
 async def _recorded(database: Database) -> Match:

@@ -18,7 +18,7 @@ from tests.projections.verified import of_no_account
 from tests.service import Client, Service, listed, slug_of
 from tests.spectator import Spectator, follow
 from tests.what_counts.model import SHOWN, Moment, Standings
-from tests.what_counts.playing import UNITIES, Tournament, name_of
+from tests.what_counts.playing import COMPETITORS, UNITIES, Tournament, name_of
 
 _TIME: Final = """
     SELECT recorded_at
@@ -110,6 +110,57 @@ class Doors:
                 answer = await self._json(self.client, f"rankings/{ranking}/expiring.json?{query}")
                 found = {one["competitor_id"]: one["total_then"] for one in answer["expiring"]["expiring"]}
                 self._compare("expiring", found, {one: total for one, (_, total) in expected.items()}, head)
+
+    async def compare_changes(self) -> None:
+        """How each total came about, by the lines of history and by explanations."""
+        head, random = await self.head(), self.tournament.random
+        totals = self._model.totals(head)
+        for ranking, unities in UNITIES.items():
+            for number, unity in unities.items():
+                of_unity: dict[int, list[Any]] = {one: [] for one in COMPETITORS}
+                query = f"unity={number}&limit={random.choice([7, 1_000])}"
+                for line in await self._all(f"rankings/{ranking}/history.json?{query}", "history", "after"):
+                    of_unity[line["competitor_id"]].append(line)
+                for one, its in of_unity.items():
+                    total = totals.get((number, one), unity.of_nothing)
+                    before = [unity.of_nothing, *[line["total"] for line in its]]
+                    told = [{**line, "total_before": was} for line, was in zip(its, before, strict=False)]
+                    self._compare_changes("history", told, total, number, one, head)
+                    query = f"unity={number}&competitor={one}&limit={random.choice([2, 200, 200])}"
+                    steps = await self._all(f"rankings/{ranking}/explain.json?{query}", "steps", "from")
+                    self._compare_changes("explained", steps, total, number, one, head)
+
+    def _compare_changes(
+        self, door: str, changes: list[Any], total: int | None, number: int, one: int, moment: Moment
+    ) -> None:
+        """Each total is that after which the next change begins. The deltas of a competition are what it gives."""
+        unity, door = self._model.unity(number), f"{door} {one} in {number}"
+        before = [change["total_before"] for change in changes]
+        after = [change["total"] for change in changes]
+        self._compare(door, [*before, total], [unity.of_nothing, *after], moment)
+        deltas = [change["delta"] or 0 for change in changes]
+        if unity.counts != "sum":
+            assert not any(deltas)
+            return
+        pairs = zip(before, after, strict=True)
+        self._compare(f"{door}, deltas", deltas, [(now or 0) - (was or 0) for was, now in pairs], moment)
+        if unity.lasts is None:
+            given: dict[int | None, int] = {}
+            for change, delta in zip(changes, deltas, strict=True):
+                given[change["competition_id"]] = given.get(change["competition_id"], 0) + delta
+            found = {cause: amount for cause, amount in given.items() if amount}
+            self._compare(f"{door}, given", found, self._model.given_by(number, one, moment), moment)
+
+    async def _all(self, path: str, lines: str, follows: str) -> list[Any]:
+        """What all pages of an answer list as `lines`. `follows`: the parameter that asks for the next one."""
+        found, following = list[Any](), ""
+        while True:
+            answer = await self._json(self.client, path + following)
+            page = answer.get("explanation", answer)
+            found += page[lines]
+            if page["next"] is None:
+                return found
+            following = f"&{follows}={page['next']}"
 
     async def compare_pages(self) -> None:
         """The board as a person sees it has the lines that its script gets."""

@@ -181,6 +181,9 @@ class Model:
         """The last event of the request that the event `sequence` belongs to."""
         return next((one.last for one in self.accepted if one.first <= sequence <= one.last), sequence)
 
+    def unity(self, number: int) -> Unity:
+        return next(its[number] for its in self.unities.values() if number in its)
+
     # ── What counts ─────────────────────────────────────────────────────────────────────────────────────
 
     def given(self, state: State, on: datetime | None) -> Iterator[Line]:
@@ -214,6 +217,14 @@ class Model:
             else:
                 found[named] = max(before, line.amount) if unity.descending else min(before, line.amount)
         return found
+
+    def given_by(self, unity: int, competitor: int, moment: Moment) -> dict[int | None, int]:
+        """What each competition, or none, gives a competitor, other than 0, in a unity whose points do not expire."""
+        found: dict[int | None, int] = {}
+        for line in self.counting(self.state(moment.upto), moment):
+            if (line.unity, line.competitor) == (unity, competitor):
+                found[line.competition] = found.get(line.competition, 0) + line.amount
+        return {one: amount for one, amount in found.items() if amount}
 
     def standings(self, ranking: int, moment: Moment) -> dict[int, Standings]:
         """Of each unity."""

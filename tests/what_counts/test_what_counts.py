@@ -57,6 +57,7 @@ async def play(tournament: Tournament, doors: Doors) -> None:
             await doors.compare_expiring()
     await doors.compare_live()
     await doors.compare_public()
+    await doors.compare_changes()
     await doors.compare_pages()
     await doors.compare_expiring()
     await doors.compare_tables()
