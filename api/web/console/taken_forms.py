@@ -6,6 +6,7 @@ from typing import Final
 
 from api.http.forms import Form
 from api.http.router import PathIds
+from api.interface.direction import isolated
 from api.interface.fields import FROM_1, ITEMS, FieldMisread
 from api.interface.names import COMPARED_MAX
 from api.interface.rendering import encode
@@ -22,6 +23,7 @@ HOME: Final = "home"
 AWAY: Final = "away"
 _NAMES_CITED: Final = 5
 _COMPETITOR: Final = re.compile(r"competitor\[([1-9][0-9]{0,18})\]", re.ASCII)
+_CHOSEN: Final = re.compile("id:([1-9][0-9]{0,18})", re.ASCII)
 _PLACE: Final = re.compile(r"place\[([1-9][0-9]{0,18})\]", re.ASCII)
 
 
@@ -92,9 +94,14 @@ def known_names(view: View) -> dict[str, CompetitorId]:
 
 
 def meeting(form: Form, view: View, ids: PathIds) -> Form:
-    """The participants that were chosen as home and away, or from a list, or typed."""
+    """The participants that were chosen as home and away, or from a list, or typed. Raises Unacceptable if home and
+    away are the same."""
     rest = {name: text for name, text in form.items() if name not in (HOME, AWAY)}
     if HOME in form or AWAY in form:
+        found = _CHOSEN.fullmatch(form.get(HOME, "")) if form.get(HOME) == form.get(AWAY) else None
+        one = view.live.board.competitors.get(CompetitorId(int(found[1]))) if found else None
+        if one is not None:
+            raise unacceptable([Fault(AWAY, f"{isolated(one.name)} is named more than once")])
         return rest | {"participants": ",".join(filter(None, (form.get(HOME), form.get(AWAY))))}
     return chosen(rest, view, ids)
 

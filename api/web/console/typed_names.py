@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from typing import Any, Final, get_args
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin
 
 from msgspec import structs
 
@@ -13,7 +14,7 @@ from api.interface.fields import RESULT, Fields, FormReader
 from api.interface.names import COMPARED_MAX, Names
 from api.interface.rendering import encode
 from engine.domain.errors import Fault, NotFound, Unacceptable
-from engine.domain.faults import unacceptable
+from engine.domain.faults import cited, unacceptable
 from engine.domain.steps import Steps
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
 from projections.answers.view import View
@@ -24,10 +25,10 @@ def with_ids(
 ) -> Steps[Form]:
     """The form with ids for the competitors and competitions that it names. `fields`: those of the command. `faults`:
     those that are known already. Raises Unacceptable with these and all others."""
-    kinds = {one.name: get_args(one.type) for one in structs.fields(command)}  # type: ignore[arg-type] # a Struct
+    kinds = {one.name: {*_types_in(one.type)} for one in structs.fields(command)}  # type: ignore[arg-type] # a Struct
     read, found = dict(form), [*faults]
-    for field in fields:
-        text, kind = form.get(field.name, ""), kinds[field.argument or field.name]
+    for field in [one for one in fields if one.name in form]:
+        text, kind = form[field.name], kinds[field.argument or field.name]
         try:
             if field.type is RESULT and text.lstrip().startswith("{"):
                 read[field.name] = encode((yield from names.performances(text))).decode()
@@ -42,6 +43,13 @@ def with_ids(
     if found:
         raise unacceptable([*found, *_faults_elsewhere(fields, read, {fault.field for fault in found})])
     return read
+
+
+def _types_in(kind: Any) -> Iterator[Any]:
+    """It, and what a tuple or a choice of types is made of."""
+    yield kind
+    for part in get_args(kind) if get_origin(kind) in (tuple, Union, UnionType) else ():
+        yield from _types_in(part)
 
 
 def typed_texts(view: View, competitor_ids: Items[CompetitorId]) -> list[str]:
@@ -63,12 +71,18 @@ _ODD: Final = re.compile(r"[,:]|\A[0-9]+\Z")
 
 
 def _ids(find: Callable[[str], Steps[Any]], texts: Items[str]) -> Steps[list[str]]:
-    """The id that each text means; empty ones stay. Raises Unacceptable with the faults of all."""
+    """The id that each text means; empty ones stay. Raises Unacceptable with the faults of all, also of a text that
+    means the same as one before."""
     ids: list[str] = []
+    seen: set[str] = set()
     faults: list[Fault] = []
     for text in texts:
         try:
-            ids.append(str((yield from find(text))) if text.strip() else text)
+            its_id = str((yield from find(text))) if text.strip() else text
+            if its_id.strip() and its_id in seen:
+                faults.append(Fault("", f"{cited(text.strip())} is named more than once"))
+            seen.add(its_id)
+            ids.append(its_id)
         except (NotFound, Unacceptable) as refusal:
             faults.append(Fault("", refusal.message.removesuffix(".")))
         yield

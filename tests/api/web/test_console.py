@@ -489,6 +489,15 @@ async def test_a_fault_stands_next_to_its_field_with_the_text_that_was_sent(
     assert await log.length() == before
 
 
+async def test_a_competitor_that_is_typed_twice_is_named_as_it_was_typed(visitor: Visitor, season: Season) -> None:
+    page = at(season, f"/competitions/{season.competition_id}/change")
+    assert (await visitor.fill(page, {"round": "3"})).status == 303, "with the names that it had"
+    answer = await visitor.fill(page, {"participants": "Ada, Ben, Ada"})
+    found = re.search('id="fault-participants">([^<]*)<', answer.body.decode())
+    assert found
+    assert (answer.status, unescape(found[1])) == (422, "'Ada' is named more than once.")
+
+
 async def test_a_number_that_is_not_whole_is_refused_by_every_form(
     service: Service, visitor: Visitor, season: Season, log: Log
 ) -> None:

@@ -167,6 +167,10 @@ async def test_a_first_tournament_is_guided_from_names_to_publication(visitor: V
     lions, bears = (next(one for one, name in sides.items() if name == said) for said in ("Lions", "Bears"))
     await visitor.fill(home + "/presentation", {"zone": "Europe/Berlin"})
     when = {"started_at": "2015-05-03T15:00"}
+    twice = await visitor.fill(match, {"home": lions, "away": lions} | when)
+    said = words(twice.body.decode())
+    assert (twice.status, "Lions is named more than once" in said, "participants:" in said) == (422, True, False)
+    assert 'id="fault-away"' in twice.body.decode()
     assert (await visitor.fill(match, {"home": lions, "away": bears} | when)).status == 303
     page = await visitor.page(home + "/competitions")
     assert "Lions – Bears" in words(page)  # noqa: RUF001 - one against the other
