@@ -15,13 +15,12 @@ from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.competition_names import competition_text
 from api.interface.fields import FORM_OF_TIMES, INTEGER, FieldMisread, begin_of_time
+from api.interface.named_winners import refuse_wrong_winner
 from api.interface.names import Names
 from engine.domain.commands import AddCompetition, ChangeCompetition, RecordResult
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
-from engine.domain.faults import refuse_if_any
 from engine.domain.names import name_key
-from engine.domain.scoring import contradiction_faults
 from engine.domain.state import CompetitionState
 from engine.domain.steps import finished
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
@@ -43,15 +42,6 @@ def _result(reading: Reading, text: str) -> Result:
     """The score, or with more than two participants the performances by id. Raises Unacceptable and NotFound."""
     is_score = len(_participants(reading)) <= SCORE_PARTICIPANTS_MAX and not text.startswith("{")
     return text if is_score else finished(reading.names.performances(text))
-
-
-def _winner(reading: Reading, text: str) -> CompetitorId:
-    """Raises Unacceptable if the score contradicts it, where results give points; and NotFound."""
-    winner_id, known = reading.names.competitor(text), _known(reading)
-    if reading.view.is_scored:
-        result = reading.fields.get("result", known and known.result)
-        refuse_if_any(contradiction_faults(_participants(reading), result, winner_id))
-    return winner_id
 
 
 def _known(reading: Reading) -> CompetitionState | None:
@@ -93,7 +83,6 @@ _WINNER: Final = option(
     "winner",
     "winner_id",
     about="Id or name of the winner. Without it, where results give points, the score decides.",
-    read=_winner,
 )
 _RESULT: Final = option(
     "result",
@@ -114,6 +103,7 @@ add_competition = verb(
     _RESULT,
     _WINNER,
     *_MORE,
+    refuse=refuse_wrong_winner,
     makes="competition_id",
 )
 change_competition = verb(
@@ -135,6 +125,7 @@ change_competition = verb(
     _WINNER,
     option("group", "group_id", int | None, about=_GROUP),
     *_MORE,
+    refuse=refuse_wrong_winner,
 )
 record_competition = verb(
     RecordResult,
@@ -145,6 +136,7 @@ record_competition = verb(
     _RESULT,
     _WINNER,
     *_MORE,
+    refuse=refuse_wrong_winner,
     makes="competition_id",
     make=lambda participants, **given: RecordResult(**given, participants=participants or UNSET),
 )
@@ -157,8 +149,8 @@ record_result = verb(
         "winner_id",
         about="Id or name of the winner; empty for none. Without it, the winner follows from the score where results "
         "give points, and otherwise stays.",
-        read=_winner,
     ),
+    refuse=refuse_wrong_winner,
 )
 
 

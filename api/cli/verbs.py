@@ -14,7 +14,10 @@ from api.cli.where import Where, desk_at, tournament_at
 from api.desk.case import Receipt
 from api.interface.direction import isolated
 from engine.domain.commands import Command, Previewed
+from engine.domain.state import State
+from engine.domain.steps import Steps
 from engine.domain.terms import OPERATOR
+from engine.process.time_slices import in_time_slices
 from projections.answers.scoring import unscored_by
 from projections.answers.view import View
 from projections.answers.zones import with_days
@@ -33,8 +36,9 @@ class Done(Struct):
 
 class Verb(Struct, frozen=True, kw_only=True):
     """`fixed`: fields that it always gives, unless an argument does. `make`: what is made of the fields. `makes`: the
-    field with a new id; that id is put out, in JSON with the fields that `shows` names. `says`: a sentence with fields
-    of the command, or a function that makes it. `facts`: those in JSON, besides the sequence."""
+    field with a new id; that id is put out, in JSON with the fields that `shows` names. `refuse`: raises a Refusal of
+    what the operation accepts. `says`: a sentence with fields of the command, or a function that makes it. `facts`:
+    those in JSON, besides the sequence."""
 
     command: type[Command]
     arguments: tuple[Argument, ...]
@@ -42,6 +46,7 @@ class Verb(Struct, frozen=True, kw_only=True):
     make: Callable[..., Command] | None = None
     makes: str = ""
     shows: tuple[str, ...] = ()
+    refuse: Callable[[State, Any], Steps[None]] | None = None
     says: str | Callable[[Done], str] = "recorded as event {sequence}"
     facts: Callable[[Done], dict[str, object]] = lambda _done: {}
 
@@ -58,6 +63,8 @@ async def _run(row: Verb, slug: str, *, json: bool, where: Where, dry_run: bool 
         new_id = {row.makes: await desk.new_id()} if row.makes else {}
         fields = fields_read(view, row.command, row.arguments, given, {**row.fixed, **new_id})
         command = with_days(view.live.board, (row.make or row.command)(**fields))
+        if row.refuse is not None:
+            await in_time_slices(row.refuse(view.live.board, command))
         if dry_run:
             await print_foreseen(desk, view, cast(Previewed, command), json=json)
             return

@@ -31,6 +31,7 @@ from api.imports.rows import FileRow
 from api.interface.direction import isolated
 from api.interface.fields import FieldMisread, begin_of_time
 from api.interface.kinds import Kind, KindName, KindUnity, create_ranking, kinds
+from engine.domain.awards import Scoring
 from engine.domain.commands import (
     AddCompetition,
     ChangeCompetition,
@@ -45,9 +46,9 @@ from engine.domain.faults import refuse_if_any
 from engine.domain.names import name_key
 from engine.domain.notation import Notation
 from engine.domain.rescoring import ChangedRanking, CorrectedCompetition
-from engine.domain.scoring import contradiction_faults, why_nothing, winner_by_score
+from engine.domain.scoring import choose, named_winner_faults, why_nothing, winner_by_score
 from engine.domain.state import UnityState
-from engine.domain.steps import Steps
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import (
     ID_MAX,
     NAME_CHARACTERS_MAX,
@@ -236,11 +237,13 @@ class Meetings(MatchKind[MeetingLine]):
         groups: Mapping[int, int],
         names: Mapping[int, str],
         order: DateOrder,
+        scorings: Items[tuple[Scoring, ...]],
         at: str,
     ) -> None:
-        """`groups` and `names` of the rankings: by the groups of the file."""
+        """`groups` and `names` of the rankings: by the groups of the file. `scorings`: of each ranking."""
         super().__init__(meetings)
         self._entrants, self._groups, self._names, self._order, self._at = entrants, groups, names, order, at
+        self._scorings = scorings
         self._alike: Counter[str] = Counter()
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
@@ -286,7 +289,9 @@ class Meetings(MatchKind[MeetingLine]):
     def resolve(self, line: MeetingLine, board: Board) -> None:
         """Raises Unacceptable if the file contradicts itself."""
         fields, known = line.fields(), board.competitions.by_key(name_key(line.key))
-        refuse_if_any(contradiction_faults(fields["participants"], fields["result"], fields["winner_id"]))
+        competition = _as_corrected(fields)
+        scorings = filter(None, [choose(one, competition) for one in self._scorings])
+        refuse_if_any(finished(named_winner_faults(competition, scorings)))
         if known is None:
             return
         is_now, line.id = board.competitions[known], known
@@ -369,11 +374,12 @@ class Bringing:
         lines = yield from _asked(entrants, board)
         entered = yield from judged(entrants, board, lines, entrants.count(board))
         _refuse_if_any(entered.faults)
-        meetings = self._meetings(lines, groups, "")
+        rankings = {one.table.name: _as_scored(board, one, _by_reference(lines)) for one in planned}
+        meetings = self._meetings(lines, groups, rankings.values(), "")
         played = yield from _asked(meetings, entered.board, after=len(lines))
         met = yield from judged(meetings, entered.board, played, meetings.count(board))
         _refuse_if_any(met.faults)
-        unread = yield from _unread(board, planned, _by_reference(lines), played)
+        unread = yield from _unread(rankings, played)
         return BringingPlan(
             format=file_format,
             name=self._brought.name,
@@ -404,10 +410,11 @@ class Bringing:
         await entrants.judge()
         await entrants.submit(actor, progress)
         planned, groups = await in_time_slices(self._planned(live.board))
+        rankings = [_as_scored(live.board, one, _by_reference(entrants.lines)) for one in planned]
         ids = {ref: CompetitorId(line.id) for ref, line in _by_reference(entrants.lines).items()}
         for one in planned:
             await _enrol(desk, live, one, [ids[ref] for ref in one.table.entrants], actor)
-        meetings = Importer(desk, live, self._meetings(entrants.lines, groups, at), stop)
+        meetings = Importer(desk, live, self._meetings(entrants.lines, groups, rankings, at), stop)
         await meetings.judge()
         return await meetings.submit(actor, progress)
 
@@ -435,9 +442,12 @@ class Bringing:
             planned.append(_Planned(table=table, ranking_id=ranking_id, kind=kind))
         return planned, groups
 
-    def _meetings(self, lines: Items[EntrantLine], groups: Mapping[int, int], at: str) -> Meetings:
+    def _meetings(
+        self, lines: Items[EntrantLine], groups: Mapping[int, int], rankings: Iterable[ChangedRanking], at: str
+    ) -> Meetings:
+        scorings = [ranking.scorings for ranking in rankings]
         names = {group: table.name for table in self._tables for group in table.groups}
-        return Meetings(self._brought.meetings, _by_reference(lines), groups, names, self._order, at)
+        return Meetings(self._brought.meetings, _by_reference(lines), groups, names, self._order, scorings, at)
 
 
 def _kind(table: BroughtRanking, groups: tuple[int, ...]) -> Kind:
@@ -478,21 +488,22 @@ def _notes(board: Board, planned: Items[_Planned]) -> Iterator[str]:
             yield f"ranking {ranking.name!r} scores competitions of all groups, including these"
 
 
-def _unread(
-    board: Board, planned: Items[_Planned], entrants: Mapping[str, EntrantLine], played: Iterable[MeetingLine]
-) -> Steps[list[str]]:
-    """Which results will give no points, and why."""
-    rankings = {one.table.name: _as_scored(board, one, entrants) for one in planned}
+def _unread(rankings: Mapping[str, ChangedRanking], played: Iterable[MeetingLine]) -> Steps[list[str]]:
+    """Which results will give no points in the rankings, by name, and why."""
     sentences = []
     for line in played:
         fields = line.fields()
-        said = {name: fields[name] for name in ("group_id", "participants", "result", "winner_id")}
         for name, ranking in rankings.items():
-            supposed = CorrectedCompetition(**said, scale="")
+            supposed = _as_corrected(fields)
             why = yield from why_nothing(ranking.scorings, supposed, ranking)
             sentences += [] if why is None else [f"line {line.number} gives no points in {name}: {why}"]
         yield
     return bounded(sentences, "give no points")
+
+
+def _as_corrected(fields: Mapping[str, Any]) -> CorrectedCompetition:
+    said = {name: fields[name] for name in ("group_id", "participants", "result", "winner_id")}
+    return CorrectedCompetition(**said, scale="")
 
 
 def _as_scored(board: Board, planned: _Planned, entrants: Mapping[str, EntrantLine]) -> ChangedRanking:

@@ -110,6 +110,8 @@ USUAL_WORDS: Final[Mapping[str, Says]] = {
 """Words that every scoring knows: extra time, penalties, and what was not played."""
 ABANDONED: Final = "abandoned"
 """The word, alone or after a score, of a match that is not decided. A scoring may declare it as another word."""
+SHOOT_OUT: Final = "pen"
+"""The word of a match that has a winner whatever its score. A scoring may declare it as another word."""
 FORFEIT_OF_BOTH: Final = "-:-"
 """What stands for the word of a match that was not played, and that both have lost."""
 USUAL_STATUSES: Final = frozenset(("dns", "dnf", "dsq", "dq", "nc"))
@@ -436,13 +438,36 @@ def contradicts(participants: tuple[CompetitorId, ...], result: object, winner: 
     return winner is not None and winner_by_score(participants, result, even_with_word=False) not in (None, winner)
 
 
-def contradiction_faults(
-    participants: tuple[CompetitorId, ...], result: object, winner_id: CompetitorId | None
-) -> list[Fault]:
-    """What console, command line and imports say of a winner that the score contradicts."""
-    if not contradicts(participants, result, winner_id):
-        return []
-    return [Fault("winner", "has the lower score; leave it out, or add a word such as wo")]
+def named_winner_faults(competition: ScoredCompetition, scorings: Iterable[Scoring]) -> Steps[list[Fault]]:
+    """What console, command line and imports say of a winner that the result contradicts, and of a shoot-out without
+    one. `scorings`: those that are for it."""
+    participants, result, winner = competition.participants, competition.result, competition.winner_id
+    wrong, chosen = "", [*scorings]
+    if winner is None:
+        word = score_and_word(result)[1] if isinstance(result, str) and len(participants) == 2 else ""
+        if word == SHOOT_OUT and all(_is_shoot_out(scoring, word) for scoring in chosen):
+            wrong = "name the winner: a shoot-out always has one"
+    elif contradicts(participants, result, winner):
+        wrong = "has the lower score; leave it out, or add a word such as wo"
+    elif (performances := performances_of(participants, result)) is not None:
+        for scoring in chosen:
+            try:
+                readings = yield from _performed(scoring, performances, None)
+            except NotRead:
+                continue
+            if winner in readings and readings[winner].outcome == "loss":
+                wrong = "is not first in the result; leave it empty, or correct the result"
+    return [Fault("winner", wrong)] if wrong else []
+
+
+def scorings_of(rankings: Iterable[RankingState], competition: ScoredCompetition) -> list[tuple[RankingState, Scoring]]:
+    """The scorings that are for the competition, with their rankings."""
+    chosen = [(ranking, choose(ranking.scorings, competition)) for ranking in rankings if ranking.scorings]
+    return [
+        (ranking, scoring)
+        for ranking, scoring in chosen
+        if scoring is not None and any(ranking.participants.row(one) is not None for one in competition.participants)
+    ]
 
 
 def performances_of(
@@ -475,6 +500,8 @@ def _duel(
         if winner is None:
             one, other = [_quantity(part) or 0 for part in score]
             winner = None if one == other else participants[one < other]
+        if winner is None and _is_shoot_out(scoring, word):
+            raise _not_read(scoring, "A shoot-out always has a winner: name the winner.")
         readings = [ReadResult(word=word, score=score), ReadResult(word=word, score=score[::-1])]
     elif word not in words:
         return None
@@ -485,6 +512,10 @@ def _duel(
         c: structs.replace(reading, outcome=_outcome(says, winner, c))
         for c, reading in zip(participants, readings, strict=True)
     }
+
+
+def _is_shoot_out(scoring: Scoring, word: str) -> bool:
+    return word == SHOOT_OUT and _words(scoring)[word] is None
 
 
 def _outcome(says: Says, winner: CompetitorId | None, competitor_id: CompetitorId) -> ResultOutcome:

@@ -96,7 +96,7 @@ def given_by(how: Scoring, result: str | dict[int, str] | None = None, *particip
         ("2.50:2½", (1, 1)),
         ("2:3 aet", (0, 3)),
         ("2:3 (a.e.t.)", (0, 3)),
-        ("2:2 PEN", (1, 1)),
+        ("5:4 PEN", (3, 0)),
         ("3:0 w/o", (3, 0)),
         ("0:0 wo", (0, 0)),
         ("+:-", (3, 0)),
@@ -130,6 +130,14 @@ def test_the_word_then_the_winner_then_the_score_decide(
 ) -> None:
     how = scoring(LEAGUE.awards[0], words=words)
     assert given_by(how, result, ANNA, BEN, winner_id=winner) == dict(zip((ANNA, BEN), amounts, strict=True))
+
+
+@pytest.mark.parametrize("result", ["2:2 pen", "2:2 (PEN)"])
+def test_a_shoot_out_gives_nothing_until_its_winner_is_named_unless_a_scoring_says_what_it_is(result: str) -> None:
+    with pytest.raises(NotRead, match="A shoot-out always has a winner: name the winner"):
+        given_by(scoring(LEAGUE.awards[0]), result)
+    assert given_by(scoring(LEAGUE.awards[0]), result, winner_id=BEN) == {ANNA: 0, BEN: 3}
+    assert given_by(scoring(LEAGUE.awards[0], words={"Pen.": "draw"}), result) == {ANNA: 1, BEN: 1}
 
 
 def test_a_loss_that_no_table_names_gives_nothing_but_a_draw_must_be_named() -> None:

@@ -181,6 +181,8 @@ def _of_two(who: tuple[int, ...], text: str, winner: int | None) -> dict[int, _R
             winner = who[0] if one > other else who[1]
     elif text not in ("", "wo"):
         return None
+    if text == "pen" and winner is None:
+        raise Unreadable
     for c, reading in readings.items():
         if winner is None:
             reading.outcome = "loss" if text == "wo" else "draw"

@@ -70,6 +70,8 @@ def _goals(match: _Match) -> tuple[str, int]:
     word = " awarded" if (match.status or "").lower() == "awarded" else ""
     word = " pen" if "p" in pairs else " aet" if "et" in pairs else word
     decisive = pairs.get("p", (home, away))
+    if "p" in pairs and decisive[0] == decisive[1]:
+        raise ValueError("p must have a winner")
     return f"{home}:{away}{word}", -1 if decisive[0] == decisive[1] else int(decisive[0] < decisive[1])
 
 

@@ -17,6 +17,7 @@ from api.interface.declarations import RecallContext
 from api.interface.doubts import doubts
 from api.interface.fields import IDS, ITEMS, Fields, FormReader, read_query
 from api.interface.kinds import KindName, create_ranking, kinds
+from api.interface.named_winners import refuse_wrong_winner
 from api.interface.names import Names
 from api.interface.new_match import doubts_about
 from api.interface.rendering import encode
@@ -47,9 +48,9 @@ from api.web.console.typed_names import with_ids
 from api.web.html import element, joined
 from engine.domain.commands import AddCompetition, RecordResult
 from engine.domain.errors import Fault, TallybookError, Unreadable
-from engine.domain.faults import cited, refuse_if_any, unacceptable
+from engine.domain.faults import cited, unacceptable
 from engine.domain.names import caseless_key
-from engine.domain.scoring import contradiction_faults, winner_by_score
+from engine.domain.scoring import winner_by_score
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
 from engine.process.time_slices import in_time_slices
 from projections.answers.board_table import BoardTableQuestion
@@ -163,10 +164,14 @@ class ChangeHandlers:
         read = await in_time_slices(with_ids(names, operation.command, operation.fields, read))
         if operation is not RECORD or not context.is_scored:
             return read
-        participants = context.competition(CompetitionId(ids["competition_id"])).participants
+        competition_id = CompetitionId(ids["competition_id"])
+        participants = context.competition(competition_id).participants
         if "participants" in read:
             participants = tuple([CompetitorId(int(one)) for one in re.findall("[0-9]+", read["participants"])])
-        return with_winner(participants, read)
+        read = with_winner(participants, read)
+        said = RecordResult(competition_id=CompetitionId(0), of=competition_id, **FormReader(RECORD.fields).read(read))
+        await in_time_slices(refuse_wrong_winner(context.live.board, said))
+        return read
 
     async def create_like(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
         """Creates a ranking of a known kind. A form that is sent again adds only what is still missing."""
@@ -278,14 +283,11 @@ async def _question(change: Change, read: Form, context: RecallContext, ids: Pat
 
 
 def with_winner(participants: tuple[CompetitorId, ...], form: Form) -> Form:
-    """The form of a result, with the winner of the score unless it names one. Raises Unacceptable if that one has the
-    lower score, without a word."""
-    result, named = form.get("result"), form.get("winner", "")
-    if not named:
-        winner = winner_by_score(participants, result)
-        return {**form, "winner": "" if winner is None else str(winner)}
-    refuse_if_any(contradiction_faults(participants, result, CompetitorId(int(named))))
-    return form
+    """The form of a result, with the winner of the score unless it names one."""
+    if form.get("winner"):
+        return form
+    winner = winner_by_score(participants, form.get("result"))
+    return {**form, "winner": "" if winner is None else str(winner)}
 
 
 def points_form(form: Form, unity: ListedUnity) -> tuple[Form, list[Fault]]:

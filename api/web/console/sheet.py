@@ -15,10 +15,19 @@ from msgspec import UNSET, Struct
 from engine.domain.awards import Scoring
 from engine.domain.commands import RecordResult
 from engine.domain.errors import Fault, Unacceptable
-from engine.domain.faults import unacceptable
+from engine.domain.faults import refuse_if_any, unacceptable
 from engine.domain.rescoring import CorrectedCompetition
-from engine.domain.scoring import ABANDONED, NotRead, Undecided, choose, scores_duels, wanted, winner_by_score
+from engine.domain.scoring import (
+    ABANDONED,
+    NotRead,
+    Undecided,
+    named_winner_faults,
+    scores_duels,
+    wanted,
+    winner_by_score,
+)
 from engine.domain.state import CompetitionState, RankingState
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId
 from projections.answers.zones import skipped_time
 
@@ -70,16 +79,6 @@ def row_of(competition: CompetitionState) -> MatchRow | None:
     return MatchRow(home=home, away=away, how=_USUAL.get(word, f"{WORD}{word}"))
 
 
-def scorings_of(rankings: Iterable[RankingState], competition: CompetitionState) -> list[tuple[RankingState, Scoring]]:
-    """The scorings that are for the match, with their rankings."""
-    chosen = [(ranking, choose(ranking.scorings, competition)) for ranking in rankings if ranking.scorings]
-    return [
-        (ranking, scoring)
-        for ranking, scoring in chosen
-        if scoring is not None and any(ranking.participants.row(one) is not None for one in competition.participants)
-    ]
-
-
 def keyboard(scorings: Items[tuple[RankingState, Scoring]]) -> str | None:
     """The keyboard of a phone with which scores are typed; None: that with letters."""
     if not all(scores_duels(one) for _, one in scorings):
@@ -95,7 +94,8 @@ def recorded(
     scorings: Items[tuple[RankingState, Scoring]],
     zone: tzinfo,
 ) -> RecordResult:
-    """What the row says of the match. Raises Unacceptable, also for a result that a scoring cannot read."""
+    """What the row says of the match. Raises Unacceptable, also for a result that a scoring cannot read, and for a
+    shoot-out without a winner."""
     its: dict[str, Any] = {"competition_id": CompetitionId(0), "of": competition_id}
     if row.how == POSTPONED:
         return RecordResult(**its, result=None, winner_id=None, started_at=_date(row.on, zone))
@@ -109,6 +109,7 @@ def recorded(
         winner = winner_by_score(participants, result)
     said = RecordResult(**its, result=result, winner_id=winner)
     supposed = CorrectedCompetition(competition.group_id, participants, result, winner, competition.scale)
+    refuse_if_any(finished(named_winner_faults(supposed, [scoring for _, scoring in scorings])))
     _refuse_unread(supposed, scorings)
     return said
 

@@ -28,7 +28,7 @@ from api.web.console import sheet
 from api.web.console.answering import Console, address_of, page_reply, see_other, venue_of
 from api.web.console.frame import Viewer
 from api.web.console.inputs import KEY, Filling, new_key
-from api.web.console.sheet import MatchRow, recorded, row_of, scorings_of
+from api.web.console.sheet import MatchRow, recorded, row_of
 from api.web.console.sheet_page import LINES_SHOWN, LOOKS, SheetRow, Tables, sheet_page
 from api.web.page import Query
 from api.web.result_text import result_text
@@ -36,6 +36,7 @@ from api.web.words import ENGLISH
 from engine.domain.commands import RecordResult, RecordResults
 from engine.domain.errors import Fault, NotFound, Overtaken, PreconditionFailed, Refusal, Unacceptable
 from engine.domain.faults import unacceptable
+from engine.domain.scoring import scorings_of
 from engine.domain.terms import CompetitionId, Sequence
 from engine.log import reading
 from projections.answers.board_table import BoardTableQuestion

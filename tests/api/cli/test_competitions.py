@@ -93,6 +93,33 @@ async def test_a_result_is_recorded_and_corrected(tallybook: Tallybook, season: 
     assert (race["result"], race["winner"]) == ({str(ada): "9.8 s", str(ben): "10.1 s"}, ada)
 
 
+async def test_a_winner_whom_the_result_contradicts_is_refused_where_results_give_points(
+    tallybook: Tallybook, season: Season, slug: str
+) -> None:
+    race = str(season.competition_id)
+    places = ("competition", "result", slug, race, '{"Ada": "3", "Ben": "1", "Pair": "2"}', "--winner")
+    match = ("competition", "add", slug, "Ada", "Ben", "--result")
+    await tallybook.done(*places, "Pair")
+    await tallybook.done(*match, "2:2 pen")
+    await tallybook.done("ranking", "create", slug, "Regatta", "--like", "sailing")
+    await tallybook.done("ranking", "create", slug, "Table", "--like", "football")
+    not_first = ["  winner: is not first in the result; leave it empty, or correct the result"]
+    no_winner = ["  winner: name the winner: a shoot-out always has one"]
+    assert (await tallybook.refused(*places, "Pair"))[1:] == not_first
+    assert (await tallybook.refused(*places[:-1]))[1:] == not_first  # the winner from before
+    assert (await tallybook.refused("competition", "change", slug, race, "--winner", "Ada"))[1:] == not_first
+    await tallybook.done(*places, "Ben")
+    await tallybook.done("competition", "change", slug, race, "--location", "Bay")
+    for shoot_out in (("2:2 pen",), ("2:2 pen", "--key", "M1")):
+        assert (await tallybook.refused(*match, *shoot_out))[1:] == no_winner
+    recorded = ("competition", "record", slug, "Ada", "Ben", "--group", "1", "--key", "M2", "--result")
+    assert (await tallybook.refused(*recorded, "2:2 pen"))[1:] == no_winner
+    await tallybook.done(*recorded, "2:2 pen", "--winner", "Ben")
+    await tallybook.done(*recorded, "3:3 pen")
+    assert (await tallybook.refused(*recorded, "3:3 pen", "--winner", ""))[1:] == no_winner
+    await tallybook.done(*match, "5:4 pen")
+
+
 async def test_performances_are_an_object_that_names_each_once(
     tallybook: Tallybook, season: Season, slug: str, subtests: pytest.Subtests
 ) -> None:

@@ -375,6 +375,27 @@ async def test_two_lines_with_one_key_are_refused(tallybook: Tallybook, tmp_path
     ]
 
 
+async def test_a_shoot_out_without_a_winner_and_one_who_is_not_first_are_wrong_lines(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    rows = "Nr,Participants,Score,Winner\n1,A|B,2:2 pen,\n2,A|B,2:2 pen,B\n3,A|B,5:4 pen,\n"
+    (cup := tmp_path / "cup.csv").write_text(rows)
+    assert await tallybook.refused("bring", str(cup), "--like", "football", "--yes") == [
+        "Nothing was brought; correct these lines.",
+        "  line 2, winner: name the winner: a shoot-out always has one",
+    ]
+    (race := tmp_path / "race.csv").write_text("Nr,Participants,Score,Winner\n1,A|B|C,2|1|3,C\n2,A|B|C,2|1|3,B\n")
+    for ranking in ("New", "There"):
+        slug = "" if ranking == "New" else await tallybook.done("tournament", "create", ranking)
+        if slug:
+            await tallybook.done("competitor", "add", slug, "D")
+            await tallybook.done("ranking", "create", slug, "race", "--like", "sailing")
+        assert await tallybook.refused("bring", str(race), *filter(None, [slug]), "--like", "sailing", "--yes") == [
+            "Nothing was brought; correct these lines.",
+            "  line 2, winner: is not first in the result; leave it empty, or correct the result",
+        ]
+
+
 async def test_a_winner_that_the_score_contradicts_is_refused_and_without_one_the_score_says_it(
     tallybook: Tallybook, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Items
 from dataclasses import replace
 from html import unescape
 from io import BytesIO
@@ -1167,7 +1168,10 @@ async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unl
         if answer.status == 200:  # the effects, which are looked at first
             answer = await visitor.post(*reversed(form_of(answer.body.decode())))
         if answer.status == 422:
-            assert "has the lower score; leave it out, or add a word such as wo" in words(answer.body.decode())
+            why = (
+                "has the lower score; leave it out, or add a word such as wo" if winner else "name the winner: a shoot"
+            )
+            assert why in words(answer.body.decode())
         return answer.status
 
     async def winners() -> list[int]:
@@ -1180,8 +1184,38 @@ async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unl
         ("2:1", f"id:{ben}", 422, [ben]),
         ("2:1 wo", f"id:{ben}", 303, [ben]),
         ("2:2", "", 303, []),
+        ("2:2 pen", "", 422, []),
+        ("2:2 pen", f"id:{ben}", 303, [ben]),
+        ("5:4 pen", "", 303, [ada]),
     ):
         assert (await record(result, named), await winners()) == (status, expected), result
+
+
+async def test_the_winner_of_a_race_is_one_of_those_whom_its_result_has_first(visitor: Visitor, season: Season) -> None:
+    award = {"unity": season.unity_id, "from": "place", "table": [10, 6, 3]}
+    scorings = json.dumps([{"order": "sent", "awards": [award]}])
+    await season.client.put(f"rankings/{season.ranking_id}/scoring.json", {"scorings": scorings})
+    page = at(season, f"/competitions/{season.competition_id}/record")
+
+    async def record(places: Items[str], winner: int | str) -> tuple[int, str]:
+        form, action = form_of(await visitor.page(page))
+        typed = {f"result[{one}]": place for one, place in zip(season.ids, places, strict=True)}
+        answer = await visitor.post(action, form | typed | {"winner": winner and f"id:{winner}"})
+        if answer.status == 200:  # the effects, which are looked at first
+            answer = await visitor.post(*reversed(form_of(answer.body.decode())))
+        return answer.status, words(answer.body.decode())
+
+    ada, ben, pair = season.ids
+    for places, winner in ((("3", "1", "2"), pair), (("1", "1", "DNF"), pair), (("1", "1", "3"), pair)):
+        status, said = await record(places, winner)
+        assert (status, "is not first in the result; leave it empty, or correct the result" in said) == (422, True)
+    for places, winner in (
+        (("3", "1", "2"), ben),
+        (("1", "1", "3"), ben),
+        (("2", "3", ""), ada),
+        (("", "2", "3"), ada),
+    ):
+        assert (await record(places, winner))[0] == 303, places
 
 
 async def test_a_race_is_looked_at_in_few_words_and_whoever_is_struck_from_it_stands_first(

@@ -160,6 +160,21 @@ async def test_how_a_match_ended_is_a_choice_of_its_row(
     assert points[league.ids[0]] == (3 if winner == 0 else 0)
 
 
+async def test_a_shoot_out_on_a_sheet_needs_a_winner(visitor: Visitor, season: Season, league: League) -> None:
+    match, other = await fixtures(league, league.ids[:2], league.ids[1:])
+    page = at(season, "/matchday?round=1")
+    for scored in (False, True):
+        if scored:
+            await league.score()
+        typed = {f"home[{match}]": "2", f"away[{match}]": "2 pen"}
+        refused = await visitor.fill(page, typed)
+        assert refused.status == 422
+        assert "Name the winner: a shoot-out always has one" in words(refused.body.decode())
+        assert (await match_of(league, match))["result"] is None
+    assert (await visitor.fill(page, {f"home[{other}]": "5", f"away[{other}]": "4 pen"})).status == 303
+    assert await winner_of(league, other) == league.ids[1]
+
+
 async def test_a_postponed_match_stays_without_a_result_and_gets_another_date_or_none(
     visitor: Visitor, season: Season, league: League
 ) -> None:

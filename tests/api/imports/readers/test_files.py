@@ -1,5 +1,6 @@
 """Each reader, on files of its format: what real programs and specifications put into them, and what is right."""
 
+import json
 import re
 import zipfile
 from fractions import Fraction
@@ -73,6 +74,14 @@ def test_a_match_that_was_abandoned_has_no_result_and_one_that_was_awarded_has()
     assert scores(league.meetings) == ["2:1", "0:0", "3:0 awarded", "", "", "2:2"]
     assert [meeting.round for meeting in league.meetings] == [1, 1, 2, 2, 3, 3]
     assert [(table.name, table.like) for table in league.rankings] == [("Harbour League 2025/26", "football")]
+
+
+def test_a_shoot_out_that_nobody_has_won_is_a_fault_of_the_file() -> None:
+    match = {"team1": "A", "team2": "B", "score": {"ft": [1, 1], "p": [4, 4]}}
+    assert refused(json.dumps({"name": "Cup", "matches": [match]}), "x.json") == [
+        "The file cannot be brought; correct these places.",
+        "match 1, score: p must have a winner",
+    ]
 
 
 def test_a_cup_is_won_after_extra_time_or_penalties_and_its_groups_are_rankings() -> None:

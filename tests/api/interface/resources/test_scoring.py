@@ -85,6 +85,21 @@ async def test_a_declared_scoring_scores_earlier_results_and_its_removal_takes_t
     assert not (await verified(database)).differences
 
 
+async def test_a_shoot_out_without_a_winner_is_listed_and_gives_nothing_until_one_is_named(
+    league: League, database: Database
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    match = await league.play(a, b, "2:2 pen")
+    assert await league.table() == {a: 0, b: 0, c: 0}
+    (unscored,) = (await league.client.get(f"{league.path}/scoring.json")).json["scoring"]["unscored"]
+    assert unscored["why"].startswith("A shoot-out always has a winner: name the winner.")
+    assert (await league.correct(match, winner=b)).status == 200
+    assert await league.table() == {a: 0, b: 3, c: 0}
+    assert (await league.client.get(f"{league.path}/scoring.json")).json["scoring"]["unscored"] == []
+    assert not (await verified(database)).differences
+
+
 async def test_a_correction_counts_when_its_match_was_first_recorded(league: League, database: Database) -> None:
     a, b, c = league.ids
     await league.score()
