@@ -324,8 +324,9 @@ TREE: Final = (
         that it gives in RANKING.
 
         Columns: date (in the tournament's time zone; such as 2026-08-01 15:30 or 01/08/2026), participants (names or
-        ids, separated by |) and score; then optionally key, group, round (a number or a name), scale, location,
-        and unities of the ranking by id or name, with the points of each participant, separated by |.
+        ids, separated by |) and score; then optionally winner (a participant, named as there, where the score does not
+        say who won), key, group, round (a number or a name), scale, location, and unities of the ranking by id or name,
+        with the points of each participant, separated by |.
 
         What a score such as 2:1 or ½:½ gives is declared by the scorings of the ranking (`tallybook scoring show`).
         With more than two participants, the score is a performance for each, separated by |. The points of a unity
@@ -337,8 +338,8 @@ TREE: Final = (
 
         A line is done if an import into this ranking added a competition of the same group and round at the same time,
         as typed, between the same participants, as often as the file has it, and that import was not undone. If its
-        location, score or points differ now, it is refused: undo that import first, or correct that competition and
-        leave the line out. A line with a key is found by its key alone, and updates all but the participants of the
+        location, score, winner or points differ now, it is refused: undo that import first, or correct that competition
+        and leave the line out. A line with a key is found by its key alone, and updates all but the participants of the
         competition that has it; empty fields change nothing.
 
         A line that looks like another competition of the same two within two days, or has a result and a later day than

@@ -21,15 +21,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.desk.desk import Desk
-from api.imports.dates import DateOrder, order_of, year_first
+from api.imports.dates import DateOrder, order_of
 from api.imports.importer import Imported, Importer, asked, chunks, judged
 from api.imports.kinds import CORRECTION, FileKind, FileLine, Print, changes_of
 from api.imports.matches import MatchKind
-from api.imports.played import FORM_OF_DATES, result_of
+from api.imports.played import begin_of_date, result_of
 from api.imports.readers.brought import Brought, BroughtRanking, Entrant, Meeting, bounded
 from api.imports.rows import FileRow
 from api.interface.direction import isolated
-from api.interface.fields import FieldMisread, begin_of_time
+from api.interface.fields import FieldMisread
 from api.interface.kinds import Kind, KindName, KindUnity, create_ranking, kinds
 from engine.domain.awards import Scoring
 from engine.domain.commands import (
@@ -42,7 +42,7 @@ from engine.domain.commands import (
     UnvoidCompetition,
 )
 from engine.domain.errors import Fault, Unacceptable
-from engine.domain.faults import refuse_if_any
+from engine.domain.faults import refuse_if_any, repeated
 from engine.domain.names import name_key
 from engine.domain.notation import Notation
 from engine.domain.rescoring import ChangedRanking, CorrectedCompetition
@@ -255,9 +255,10 @@ class Meetings(MatchKind[MeetingLine]):
         yield
         if meeting.date:
             try:
-                date = begin_of_time(year_first(meeting.date, self._order), self.zone, FORM_OF_DATES)
+                date = begin_of_date(meeting.date, self._order, self.zone)
             except FieldMisread as error:
                 faults += [Fault("date", fault) for fault in error.faults]
+        faults += [Fault("participants", f"{one!r} is named more than once") for one in repeated(meeting.participants)]
         if len(meeting.participants) > PARTICIPANTS_MAX:
             faults.append(Fault("participants", f"must be at most {PARTICIPANTS_MAX:,}"))
         unknown = [

@@ -21,20 +21,21 @@ from typing import Any, Final
 import msgspec
 
 from api.desk.fingerprints import fingerprint
-from api.imports.dates import DateOrder, order_of, year_first
+from api.imports.dates import DateOrder, order_of
 from api.imports.fixtures import FixturePlan
 from api.imports.kinds import CORRECTION, FileLine, Print, changes_of
 from api.imports.matches import MatchKind
 from api.imports.played import NEEDED, OPTIONAL, Played, PlayedReader, PlayedRow
 from api.imports.rows import FileRows, parted, read_csv, taken
 from api.interface.doubts import is_near
+from api.interface.named_winners import refuse_wrong_winner
 from api.interface.names import Names
 from engine.domain.commands import AddCompetition, AddPoints, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.events import Event, Points, Recorded
 from engine.domain.faults import unacceptable
 from engine.domain.names import name_key
-from engine.domain.steps import Steps
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, RankingId
 from projections.board.board import Board, Competition
 
@@ -77,7 +78,8 @@ class CompetitionLine(FileLine):
                 "generation": str(generation),
             }
         )
-        result = {"result": msgspec.json.encode(played.result).decode()}
+        named = {} if played.winner_id == played.winner_by_score else {"winner": str(played.winner_id)}
+        result = {"result": msgspec.json.encode(played.result).decode()} | named
         texts = {"location": name_key(played.location), "scale": name_key(played.scale)}
         added = {} if played.key is not None else texts | ({"result": "null"} if self._was_fixture else result)
         points = same | {"ranking": str(self._ranking_id), "points generation": str(of_points)}
@@ -94,8 +96,8 @@ class CompetitionLine(FileLine):
 
     def continue_after(self, event: Event) -> None:
         said = event.said_result
-        is_fixture = event.made_competition is not None and said is not None and said.result is None
-        if is_fixture and self.played.result is not None and self.played.key is None:
+        is_fixture = event.made_competition is not None and said is not None and said.is_empty
+        if is_fixture and not self.played.is_fixture and self.played.key is None:
             self._was_fixture = True
             self.left.insert(_RESULT, _RESULT)
             self.set_prints(self._occurrence)
@@ -140,6 +142,10 @@ class CompetitionLine(FileLine):
         )
 
 
+def _has_result(one: Competition) -> bool:
+    return one.result is not None or one.winner_id is not None
+
+
 def _same_participants(one: Competition, played: Played) -> bool:
     """Where they are two, a score follows their order."""
     if len(one.participants) <= SCORE_PARTICIPANTS_MAX:
@@ -159,6 +165,8 @@ def _changes(one: Competition, played: Played, zone: tzinfo) -> dict[str, Any]:
     changes = changes_of({name: getattr(played, name) for name in _CORRECTED if name not in silent}, one)
     if "result" in changes or (played.result is not None and played.winner_id != one.winner_id):
         changes |= {"result": played.result, "winner_id": played.winner_id}
+    elif played.winner_id not in (None, one.winner_id):
+        changes["winner_id"] = played.winner_id
     return changes
 
 
@@ -180,14 +188,12 @@ def read_competitions(
     own, _ = parted(columns, NEEDED + OPTIONAL)
     if len(set(own)) < len(own) or not {*NEEDED} <= {*own}:
         raise Unreadable(
-            "The first line must name the columns, each once: date, participants and score, then any of key, "
+            "The first line must name the columns, each once: date, participants and score, then any of winner, key, "
             "group, round, scale, location, and unities of the ranking."
         )
     rows = taken(file.rows, lines_max, dict[str, str])
     order = dates or order_of(row.fields["date"].strip() for row in rows)
-    for row in rows:
-        row.fields["date"] = year_first(row.fields["date"].strip(), order)
-    return Competitions(ranking_id, columns, rows, leave_out=leave_out)
+    return Competitions(ranking_id, columns, rows, leave_out=leave_out, dates=order)
 
 
 def read_fixtures(plan: FixturePlan, names: Names, ranking_id: RankingId) -> "Competitions":
@@ -208,14 +214,22 @@ class Competitions(MatchKind[CompetitionLine]):
         "competition_id": "competition",
     }
 
-    def __init__(self, ranking_id: RankingId, columns: Items[str], rows: Items[PlayedRow], *, leave_out: bool) -> None:
+    def __init__(
+        self,
+        ranking_id: RankingId,
+        columns: Items[str],
+        rows: Items[PlayedRow],
+        *,
+        leave_out: bool,
+        dates: DateOrder,
+    ) -> None:
         super().__init__(rows)
-        self._leave_out = leave_out
+        self._leave_out, self._dates = leave_out, dates
         self._ranking_id = ranking_id
         self._columns = columns
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
-        self.reader = PlayedReader(board, self._ranking_id, self._columns, leave_out=self._leave_out)
+        self.reader = PlayedReader(board, self._ranking_id, self._columns, leave_out=self._leave_out, dates=self._dates)
         self.zone = self.reader.zone
         self.left_out = [*self.reader.left_out]
         if not self.reader.gives_points:
@@ -232,7 +246,9 @@ class Competitions(MatchKind[CompetitionLine]):
             raise unacceptable([Fault("key", "an earlier line has this key")])
         if line.played.key is not None and (found := self._found(line, board)) is not None:
             line.find(found, board.competitions[found], self.zone)
-        elif _RESULT in line.left and board.competitions[CompetitionId(line.id)].result is not None:
+            if isinstance(line.correction, ChangeCompetition):
+                finished(refuse_wrong_winner(board, line.correction))
+        elif _RESULT in line.left and _has_result(board.competitions[CompetitionId(line.id)]):
             why = f"competition {line.id} got a result by hand; leave this line out, or take that result back first"
             raise Unacceptable("This line cannot be imported.", [Fault("score", why)])
 
@@ -252,13 +268,13 @@ class Competitions(MatchKind[CompetitionLine]):
         event = recorded.event
         if event.made_competition is not None:
             return (
-                f"it was imported as competition {event.made_competition}, with another score or location; undo that "
-                "import first, or correct that competition and leave this line out"
+                f"it was imported as competition {event.made_competition}, with another score, winner or location; "
+                "undo that import first, or correct that competition and leave this line out"
             )
         if (said := event.said_result) is not None:
             return (
-                f"competition {said.competition_id} was imported with another score (event {recorded.sequence}); undo "
-                "that import first, or correct that competition and leave this line out"
+                f"competition {said.competition_id} was imported with another score or winner (event "
+                f"{recorded.sequence}); undo that import first, or correct that competition and leave this line out"
             )
         if isinstance(event, Points):
             return (
@@ -272,5 +288,6 @@ class Competitions(MatchKind[CompetitionLine]):
         if (made := event.made_competition) is not None:
             return board.competitions[made].voided_at is not None
         if (said := event.said_result) is not None:
-            return board.competitions[said.competition_id].result != said.result
+            one = board.competitions[said.competition_id]
+            return not said.stands(one.result, one.winner_id)
         return recorded.sequence in board.rankings[self._ranking_id].undone

@@ -3,6 +3,7 @@ spreadsheet took for dates and times. Pure."""
 
 import re
 from collections.abc import Iterable
+from datetime import date
 from typing import Final, Literal
 
 from engine.domain.errors import Unreadable
@@ -10,6 +11,7 @@ from engine.domain.errors import Unreadable
 DateOrder = Literal["day-first", "month-first"]
 _DATE: Final = re.compile(r"([0-9]{1,2})(?P<separator>[/.])([0-9]{1,2})(?P=separator)([0-9]{4})((?: .*)?)")
 """With dots, the day is always first."""
+_DAY: Final = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T].*)?")
 _MONTH: Final = (
     "(?:jan|feb|fév|fev|mar|mär|mrz|apr|avr|abr|may|mai|mag|jun|jui|giu|jul|lug|aug|aoû|ago|sep|set|oct|okt|ott|out|nov|"
     r"dec|dez|déc|dic|ene|gen)[a-z]*\.?"
@@ -19,6 +21,17 @@ _DATE_OF_SCORE: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _TIME_OF_SCORE: Final = re.compile("[0-9]{1,2}:[0-9]{2}:00(?: [AP]M)?")
+
+
+def is_no_day(text: str) -> bool:
+    """Whether it has the form of a day, perhaps with a time, that is in no calendar: `2026-02-31`."""
+    if (found := _DAY.fullmatch(text)) is None:
+        return False
+    try:
+        date(*map(int, found.groups()))
+    except ValueError:
+        return True
+    return False
 
 
 def is_date_of_score(text: str) -> bool:

@@ -22,7 +22,7 @@ from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, ch
 from engine.domain.commands import ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Caused, Known, LacksResults, TotalOf, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
-from engine.domain.events import Event, Points, Recorded, Result, origin
+from engine.domain.events import Event, Points, Recorded, SaidResult, origin
 from engine.domain.judging import decide
 from engine.domain.lines import NOT_RECORDED, LineName, rule_of
 from engine.domain.rescoring import GivenLines, given_amounts, may_rescore, rescored
@@ -61,7 +61,7 @@ class _Added(Struct, frozen=True):
     senders."""
 
     competitions: frozenset[CompetitionId]
-    results: dict[CompetitionId, Result]
+    results: dict[CompetitionId, SaidResult]
     gave: Caused
     actors: frozenset[ActorId]
 
@@ -161,12 +161,12 @@ class _Planning:
         keyed = [void.competition_id for void in voids if board.competitions[void.competition_id].key is not None]
         freed = [ChangeCompetition(competition_id=one, key=None) for one in keyed]  # the next import needs the keys
         results = []
-        for competition_id, result in sorted(added.results.items()):
+        for competition_id, said in sorted(added.results.items()):
             competition = board.competitions[competition_id]
             stays = competition_id in added.competitions and not any(
                 competition_id in kept and given_amounts(given.of(one, competition_id)) for one in board.rankings
             )
-            if competition.result == result and competition.voided_at is None and not stays:
+            if said.stands(competition.result, competition.winner_id) and competition.voided_at is None and not stays:
                 results.append(ChangeCompetition(competition_id=competition_id, result=None, winner_id=None))
             yield
         taking_back: tuple[_TakingBack, ...] = (*results, *reversals, *freed, *voids)
@@ -304,7 +304,7 @@ def _so_far(done: int, total: int) -> str:
 async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
     """Raises NotFound."""
     competitions: set[CompetitionId] = set()
-    results: dict[CompetitionId, Result] = {}
+    results: dict[CompetitionId, SaidResult] = {}
     gave = Caused()
     actors: set[ActorId] = set()
     async with desk.database.connection() as connection:
@@ -315,8 +315,8 @@ async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
                 event = used.recorded.event
                 if event.made_competition is not None:
                     competitions.add(event.made_competition)
-                if (said := event.said_result) is not None and said.result is not None:
-                    results[said.competition_id] = said.result
+                if (said := event.said_result) is not None and not said.is_empty:
+                    results[said.competition_id] = said
                 gave.take(used.recorded)
     if not keys:
         raise NotFound(f"This tournament has no import {name!r}; `tallybook import list` shows them.")

@@ -63,6 +63,10 @@ class FieldMisread(ValueError):
         self.faults = faults
 
 
+class SkippedTime(FieldMisread):
+    """A local time that clocks skip."""
+
+
 def _of_string(value: bytes) -> str:
     if not value.startswith(b'"'):
         raise FieldMisread("must be a string")
@@ -723,13 +727,13 @@ def _moment(text: str) -> datetime:
     return begin
 
 
-def begin_of_time(text: str, zone: tzinfo | None = None, expected: str = FORM_OF_TIMES) -> datetime:
+def begin_of_time(text: str, zone: tzinfo | None = None) -> datetime:
     """The first moment, in UTC, of the day, minute, second or fraction of a second that `text` names, in this zone
     unless it names one. Without a `zone`, a time is in UTC, and what names a day is a Day.
 
-    Raises FieldMisread, also for a time that clocks skip there. `expected`: what the text must be.
+    Raises FieldMisread, and SkippedTime.
     """
-    begin, _ = _time(text, zone or UTC, expected)
+    begin, _ = _time(text, zone or UTC)
     if zone is not None:
         return begin
     return _day(begin) if len(text) == DAY_CHARACTERS else begin
@@ -748,7 +752,7 @@ def _day(moment: datetime) -> datetime:
     return Day.combine(moment.date(), moment.timetz())
 
 
-def _time(text: str, zone: tzinfo, expected: str = FORM_OF_TIMES) -> tuple[datetime, timedelta]:
+def _time(text: str, zone: tzinfo) -> tuple[datetime, timedelta]:
     """When the time in `text` begins, in `zone` unless it names one, and how long it lasts."""
     skipped = None
     if written := _TIME.fullmatch(text):
@@ -768,7 +772,7 @@ def _time(text: str, zone: tzinfo, expected: str = FORM_OF_TIMES) -> tuple[datet
                 return begin, timedelta(microseconds=10 ** (6 - len(fraction)))
             if skipped is None:
                 return begin, SECOND if second else timedelta(minutes=1) if hour else timedelta(days=1)
-    raise misread(text, expected) if skipped is None else FieldMisread(skipped)
+    raise misread(text, FORM_OF_TIMES) if skipped is None else SkippedTime(skipped)
 
 
 MOMENT: Final = text_type(

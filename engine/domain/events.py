@@ -77,10 +77,20 @@ class MadeUnity(Struct, frozen=True, kw_only=True):
 
 
 class SaidResult(Struct, frozen=True, kw_only=True):
-    """The result of a competition, as an event says it. None: it has none."""
+    """The result of a competition, as an event says it. None: it has none. `winner_id`: None: none, or the same as
+    before."""
 
     competition_id: CompetitionId
     result: Result | None
+    winner_id: CompetitorId | None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.result is None and self.winner_id is None
+
+    def stands(self, result: Result | None, winner_id: CompetitorId | None) -> bool:
+        """Whether it is this result; without a score, the winner counts."""
+        return self.result == result and (result is not None or self.winner_id == winner_id)
 
 
 ResultAndWinner = tuple[Result | None, CompetitorId | None]
@@ -270,7 +280,7 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
 
     @property
     def said_result(self) -> SaidResult:
-        return SaidResult(competition_id=self.competition_id, result=self.result)
+        return SaidResult(competition_id=self.competition_id, result=self.result, winner_id=self.winner_id)
 
     def result_after(self, before: ResultAndWinner) -> ResultAndWinner:
         return self.result, self.winner_id
@@ -321,7 +331,8 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     def said_result(self) -> SaidResult | None:
         if self.result is UNSET:
             return None
-        return SaidResult(competition_id=self.competition_id, result=self.result)
+        winner_id = None if self.winner_id is UNSET else self.winner_id
+        return SaidResult(competition_id=self.competition_id, result=self.result, winner_id=winner_id)
 
     def result_after(self, before: ResultAndWinner) -> ResultAndWinner:
         result, winner_id = before

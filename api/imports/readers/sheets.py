@@ -165,8 +165,6 @@ def _names(columns: _Columns, row: list[Cell], where: str, found: Noticed) -> tu
     given = tuple([name for name in names if name])
     if not given:
         found.note("rows without participants are left out", where)
-    if len(set(given)) < len(given):
-        found.fault(where, "its participants must differ")
     return given
 
 

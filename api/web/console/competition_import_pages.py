@@ -7,6 +7,7 @@ from typing import Final, get_args
 from api.access.auth import Scope
 from api.imports.competitions import CompetitionLine
 from api.imports.dates import DateOrder
+from api.imports.played import NEEDED, OPTIONAL
 from api.imports.undoing import Undoing
 from api.interface.competition_names import BETWEEN
 from api.interface.direction import isolated
@@ -14,7 +15,7 @@ from api.interface.fields import SHORT, Field
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.console.import_page import CSV, LEAVE_OUT, ROWS_SHOWN, Look, Offer, csv_input
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
-from api.web.html import Child, Html, element
+from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text
 from api.web.result_text import result_text
 from api.web.words import ENGLISH
@@ -55,10 +56,18 @@ def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, filling: 
             csv_input(
                 filling,
                 venue.sport("{Matches}, as CSV"),
-                "The first line is date,participants,score, then any of key, round, scale, location, and names of "
-                "columns with points. Those who meet are separated by |. Dates are in the zone of the tournament. "
-                "Scores give what results give in the ranking. "
-                f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
+                joined(
+                    (
+                        "The first line is ",
+                        element("code", ",".join(NEEDED)),
+                        ", then any of ",
+                        element("code", ",".join(OPTIONAL)),
+                        " and names of columns with points. Those who meet are separated by |. The winner is one of "
+                        "them, where the score does not say who won. Dates are in the zone of the tournament. "
+                        "Scores give what results give in the ranking. "
+                        f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
+                    )
+                ),
             ),
             inputs((_DATES, LEAVE_OUT), chosen),
         ),

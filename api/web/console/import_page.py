@@ -70,7 +70,7 @@ def import_page(viewer: Viewer, venue: Venue, offer: Offer, filling: Filling) ->
     )
 
 
-def csv_input(filling: Filling, label: str, about: str) -> Html:
+def csv_input(filling: Filling, label: str, about: Child) -> Html:
     """The field for the text, or for a file. `about`: what it looks like."""
     text = element(
         "textarea",

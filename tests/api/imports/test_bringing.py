@@ -361,9 +361,21 @@ async def test_a_file_with_one_wrong_line_brings_nothing(tallybook: Tallybook, t
     )
     assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
         "Nothing was brought; correct these lines.",
-        f"  line 2, date: '2015-02-30' must be {FORM_OF_DATES}",
+        "  line 2, date: there is no such day as '2015-02-30'",
     ]
     assert await tallybook.json("tournament", "list") == []
+
+
+async def test_every_wrong_line_of_a_file_is_named_with_what_it_says(tallybook: Tallybook, tmp_path: Path) -> None:
+    (file := tmp_path / "x.csv").write_text(
+        "Date,Participants,Score\n31.02.2026,A|B,2:1\n01.03.2026,A|A,2:1\nsoon,A|B,2:1\n"
+    )
+    assert await tallybook.refused("bring", str(file), "--like", "football", "--yes") == [
+        "Nothing was brought; correct these lines.",
+        "  line 2, date: there is no such day as '31.02.2026'",
+        "  line 3, participants: 'A' is named more than once",
+        f"  line 4, date: 'soon' must be {FORM_OF_DATES}",
+    ]
 
 
 async def test_two_lines_with_one_key_are_refused(tallybook: Tallybook, tmp_path: Path) -> None:

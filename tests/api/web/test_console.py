@@ -490,6 +490,12 @@ async def test_a_fault_stands_next_to_its_field_with_the_text_that_was_sent(
     assert await log.length() == before
 
 
+async def test_the_import_names_every_column_that_a_file_may_have(visitor: Visitor, season: Season) -> None:
+    page = words(await visitor.page(at(season, f"/rankings/{season.ranking_id}/import")))
+    for column in ("date", "participants", "score", "winner", "key", "group", "round", "scale", "location"):
+        assert column in re.split("[ ,]", page)
+
+
 async def test_a_competitor_that_is_typed_twice_is_named_as_it_was_typed(visitor: Visitor, season: Season) -> None:
     page = at(season, f"/competitions/{season.competition_id}/change")
     assert (await visitor.fill(page, {"round": "3"})).status == 303, "with the names that it had"

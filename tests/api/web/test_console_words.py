@@ -35,9 +35,12 @@ _SAID: Final = re.compile(r"\b(?:aria-label|placeholder|title|data-label)=\"([^\
 
 
 def said_on(page: str) -> str:
-    """All that the page says: its text, and what its attributes say."""
+    """All that the page says: its text, and what its attributes say, but for the names of columns in files."""
     body = page[page.index("<main") :]
-    texts = [re.sub(r"<textarea.*?</textarea>|<[^>]*>", " ", body, flags=re.DOTALL), *_SAID.findall(body)]
+    texts = [
+        re.sub(r"<textarea.*?</textarea>|<code>[a-z,]*</code>|<[^>]*>", " ", body, flags=re.DOTALL),
+        *_SAID.findall(body),
+    ]
     return unescape(" ".join(texts))
 
 
