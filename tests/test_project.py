@@ -62,7 +62,7 @@ TOUCH_MANY: Final = {
     "projections/board/selection.py": "steps",
     "projections/board/sub_table.py": "among",
     "projections/columns/sorted_integers.py": "fill",
-    "projections/past/comparison.py": "_position_of_each _standing_of_each classified_move_steps move_steps",
+    "projections/past/comparison.py": "_position_of_each _standing_of_each classified_move_steps give move_steps",
     "projections/past/history.py": "_many_lines",
     "projections/past/leaders.py": "_in_time differences finish follow times_at_top",
     "projections/past/mentions.py": "mentions",

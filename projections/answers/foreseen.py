@@ -74,8 +74,8 @@ class ComparedRanking(Struct, frozen=True, kw_only=True):
 
 
 class Foreseen(Struct, frozen=True):
-    """`rankings`: those whose points or lists would change. None: they have more than PREVIEW_AT_ONCE_MAX lines.
-    `unscored`: the results that would give no points."""
+    """`rankings`: those whose points, lists or classifications would change. None: they have more than
+    PREVIEW_AT_ONCE_MAX lines. `unscored`: the results that would give no points."""
 
     rankings: list[ComparedRanking] | None
     unscored: list[UnscoredResult]
@@ -96,9 +96,9 @@ class ForeseenQuestion(Question[Foreseen], frozen=True):
         return Foreseen(compared(view.live.board, comparisons), unscored)
 
 
-def lines_foreseen(board: Board, decided: Iterable[Event]) -> int:
+def lines_foreseen(board: Board, decided: Items[Event]) -> int:
     """The number of lines to compare. Raises Unacceptable beyond PREVIEW_LINES_MAX."""
-    touched = [board.rankings[ranking_id] for ranking_id in foreseen_rankings(decided)]
+    touched = [board.rankings[ranking_id] for ranking_id in foreseen_rankings(board, decided)]
     lines = sum([len(one.participants) * (len(one.unities) + bool(one.criteria)) for one in touched])
     if lines > PREVIEW_LINES_MAX:
         raise Unacceptable(
@@ -139,10 +139,10 @@ def compared(
 async def foreseen_comparisons(
     live: LiveTournament, decided: Items[Event], read: ReadSums
 ) -> dict[RankingId, Comparison]:
-    """The rankings whose points or lists `decided` would change: in the state at the call, and in the state after it.
-    Raises TooMuchWork, and as `read`."""
+    """The rankings whose points, lists or classifications `decided` would change: in the state at the call, and in the
+    state after it. Raises TooMuchWork, and as `read`."""
     board, sequence = live.board, live.head.sequence
-    after = foreseen(board, decided)
+    concerned, after = foreseen_rankings(board, decided), foreseen(board, decided)
     listed = {event.ranking_id for event in decided if isinstance(event, ListChange)}
     before = {r: copied(board.rankings[r], None if r in listed else one.participants) for r, one in after.items()}
     now_count = {r: what_counts(board, r, live.expired_by) for r in after}
@@ -160,11 +160,14 @@ async def foreseen_comparisons(
                     counted.give(await read(sequence, now_count[ranking_id]))
                 then = ForeseenCounts(board, counted, ranking_id, ranking, decided)
                 if then.lacks_sums:
-                    then.give(await read(sequence, what_will_count(ranking, decided, now_count[ranking_id])))
+                    will_count = what_will_count(ranking, decided, now_count[ranking_id])
+                    await in_time_slices(then.give(await read(sequence, will_count), will_count))
                 async with live.classifications.computing(ranking_id):
                     steps = classified_move_steps(before[ranking_id], ranking, counted, then)
                     classified_moves = await in_time_slices(steps)
-            found[ranking_id] = Comparison(before[ranking_id], ranking, classified_moves)
+            comparison = Comparison(before[ranking_id], ranking, classified_moves)
+            if concerned[ranking_id] or comparison.reorders:
+                found[ranking_id] = comparison
     return found
 
 

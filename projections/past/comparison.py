@@ -14,6 +14,8 @@ from msgspec import UNSET, Struct
 from engine.domain import events
 from engine.domain.events import Event, Recorded
 from engine.domain.lines import NOT_RECORDED
+from engine.domain.rescoring import competitions_of
+from engine.domain.scoring import ScoredCompetition, choose
 from engine.domain.steps import finished
 from engine.domain.terms import FIRST_TIME, OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import (
@@ -61,6 +63,11 @@ class Comparison(Struct, frozen=True):
     before: Ranking
     after: Ranking
     classified_moves: list[ClassifiedMove] | None
+
+    @property
+    def reorders(self) -> bool:
+        """Whether a position in the classification changes."""
+        return any(move.before != move.after for move in self.classified_moves or ())
 
 
 def moves(before: Ranking, after: Ranking) -> dict[UnityId, list[Move]]:
@@ -141,18 +148,40 @@ ListChange: Final = events.ParticipantsChanged | events.RankingModified
 _Foreseeable: Final = events.Points | ListChange
 
 
-def foreseen_rankings(decided: Iterable[Event]) -> set[RankingId]:
-    """The rankings whose points or lists `decided` would change."""
-    return {event.ranking_id for event in decided if isinstance(event, _Foreseeable)}
+def foreseen_rankings(board: Board, decided: Items[Event]) -> dict[RankingId, bool]:
+    """The rankings that `decided` may change. False: only in their classification, because games or participants
+    do."""
+    found = dict.fromkeys([event.ranking_id for event in decided if isinstance(event, _Foreseeable)], True)
+    later = competitions_of(board.competitions, decided)
+    for event in decided:
+        if isinstance(event, CompetitionEvent):
+            its = [those.get(event.competition_id) for those in (board.competitions, later)]
+            known = [one for one in its if one is not None]
+            for ranking_id, ranking in board.rankings.items():
+                if _reorders(event, known, ranking):
+                    found.setdefault(ranking_id, False)
+        elif isinstance(event, events.ScoringDeclared) and has_tiebreaks(board.rankings[event.ranking_id]):
+            found.setdefault(event.ranking_id, False)
+    return found
 
 
-def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
-    """These rankings in the state after `decided`. `board` does not change."""
+def _reorders(event: CompetitionEvent, its: Items[ScoredCompetition], ranking: Ranking) -> bool:
+    """Whether the event may change the classification, even if no points change. `its`: the competition before and
+    after it."""
+    if event.relists is not None and any(criterion.among is not None for criterion in ranking.criteria):
+        return True
+    if isinstance(event, events.CompetitionChanged) and not (event.scored or event.redates or event.round is not UNSET):
+        return False
+    return has_tiebreaks(ranking) and any(choose(ranking.scorings, one) is not None for one in its)
+
+
+def foreseen(board: Board, decided: Items[Event]) -> dict[RankingId, Ranking]:
+    """The `foreseen_rankings` in the state after `decided`. `board` does not change."""
     ahead = Board()
+    for ranking_id in foreseen_rankings(board, decided):
+        ahead.rankings[ranking_id] = copied(board.rankings[ranking_id])
     for event in decided:
         if isinstance(event, _Foreseeable):
-            if event.ranking_id not in ahead.rankings:
-                ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
             fold(ahead, Revisions(), Recorded(_UNKNOWN, FIRST_TIME, OPERATOR, None, event))
     return ahead.rankings
 
@@ -173,24 +202,30 @@ def what_will_count(after: Ranking, decided: Iterable[Event], counts: WhatCounts
             case events.PointsReversed() if event.replaced:
                 place = events.origin(_UNKNOWN, event)
                 rule = rule.replacing({place: dict.fromkeys(event.replaced, NOT_RECORDED)})
+            case events.CompetitionAdded():
+                rule = rule.dating({event.competition_id: event.started_at})
+            case events.CompetitionChanged() if event.started_at is not UNSET:
+                rule = rule.dating({event.competition_id: event.started_at})
+            case events.RankingReopened() if event.ranking_id == rule.ranking_id:
+                rule = rule.reopening()
     return WhatCounts(rule, counts.now, reached_first(after.criteria))
 
 
 class ForeseenCounts(Counted):
     """The source of a ranking's values after `decided`. `before`: their source without it. `after`: the ranking that
-    `foreseen` returns. If it `lacks_sums` of competitions, because other lines will count, `give` those of the lines
-    that will."""
+    `foreseen` returns. If it `lacks_sums` of competitions, because `decided` does not only add to them, `give` those of
+    the lines that will count."""
 
     def __init__(
         self, board: Board, before: Counted, ranking_id: RankingId, after: Ranking, decided: Items[Event]
     ) -> None:
+        self._recorded = [
+            Recorded(Sequence(NOT_RECORDED + number), FIRST_TIME, OPERATOR, None, event)
+            for number, event in enumerate(decided)
+        ]
         added = CompetitionSums(reached_first(after.criteria))
-        its = [one for one in decided if isinstance(one, events.PointsReversed) and one.ranking_id == ranking_id]
-        is_followed = all(count_in(added, _UNKNOWN, FIRST_TIME, one, expires=after.expires) for one in its)
-        added = added if is_followed else CompetitionSums(reached_first(after.criteria))
-        for one in decided:
-            if isinstance(one, events.PointsScored) and one.ranking_id == ranking_id:
-                added.count(_UNKNOWN, FIRST_TIME, one)
+        is_followed = all(_is_counted(added, one, after, ranking_id) for one in self._recorded)
+        added = added if is_followed else CompetitionSums(added.first)
         for event in decided:
             if isinstance(event, events.ScoringDeclared) and event.ranking_id == ranking_id:
                 after = msgspec.structs.replace(after, scorings=event.scorings)
@@ -218,7 +253,12 @@ class ForeseenCounts(Counted):
             and event.participants is not UNSET
         }
 
-    def give(self, sums: CompetitionSums) -> None:
+    def give(self, sums: CompetitionSums, counts: WhatCounts) -> Generator[None, None, None]:
+        """`sums`: of the lines in the log that will count, which `counts` says; it takes those of `decided`, in time
+        slices."""
+        for recorded in self._recorded:
+            sums.take(msgspec.structs.replace(recorded, recorded_at=counts.now or FIRST_TIME), counts)
+            yield
         self._given = sums
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
@@ -233,7 +273,9 @@ class ForeseenCounts(Counted):
         return list(found), list(found.values())
 
     def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
-        return (self._before if self._given is None else self._given).reached(unity_id, competitor_id)
+        if self._given is not None:
+            return self._given.reached(unity_id, competitor_id)
+        return max(self._before.reached(unity_id, competitor_id), super().reached(unity_id, competitor_id))
 
     def participants(self, competition_id: CompetitionId) -> Items[CompetitorId]:
         theirs = self._will_take_part.get(competition_id)
@@ -244,6 +286,17 @@ class ForeseenCounts(Counted):
 
     def is_voided(self, competition_id: CompetitionId) -> bool:
         return self._will_be_voided.get(competition_id, self._before.is_voided(competition_id))
+
+
+def _is_counted(added: CompetitionSums, recorded: Recorded, after: Ranking, ranking_id: RankingId) -> bool:
+    """Counts the event, if it may change the ranking's sums. Returns False if it does not only add sums."""
+    event = recorded.event
+    if isinstance(event, events.CompetitionChanged):
+        return not (event.redates and after.expires)
+    if not isinstance(event, events.Points) or event.ranking_id != ranking_id:
+        return True
+    is_simple = not event.results  # another result in a competition is not always a sum
+    return is_simple and count_in(added, recorded.sequence, FIRST_TIME, event, expires=after.expires)
 
 
 _LINES: Final = ("deltas", "results", "silent", "silent_results", "totals")

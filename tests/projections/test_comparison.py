@@ -14,7 +14,7 @@ from engine.domain.events import Criterion, Delta, Event
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence
 from projections.board.board import Board, Ranking, what_counts
-from projections.board.competition_sums import CompetitionSums
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.past.comparison import (
     ClassifiedMove,
     ForeseenCounts,
@@ -51,9 +51,12 @@ def moves_between(before: Board, after: Board) -> list[ClassifiedMove]:
     return [ClassifiedMove(c, then.get(c), now.get(c)) for c in [*now, *(c for c in then if c not in now)]]
 
 
-def sums_then(board: Board, history: list[Event], decided: list[Event], after: Ranking) -> CompetitionSums:
-    """Of the lines that will count."""
-    return sums_of(live_of(history).log, what_will_count(after, decided, what_counts(board, RANKING, None)))
+def sums_then(
+    board: Board, history: list[Event], decided: list[Event], after: Ranking
+) -> tuple[CompetitionSums, WhatCounts]:
+    """Of the lines that will count, which the second says."""
+    will_count = what_will_count(after, decided, what_counts(board, RANKING, None))
+    return sums_of(live_of(history).log, will_count), will_count
 
 
 RESULTS_AMONG_TIED = history_of(
@@ -85,7 +88,7 @@ def test_what_is_foreseen_of_a_classification_is_what_comes(history: list[Event]
     counted = counted_of(board, RANKING)
     then = ForeseenCounts(board, counted, RANKING, after, decided)
     if then.lacks_sums:
-        then.give(sums_then(board, history, decided, after))
+        finished(then.give(*sums_then(board, history, decided, after)))
     assert finished(classified_move_steps(before, after, counted, then)) == expected
     assert board == board_of(history)
 
@@ -111,7 +114,7 @@ def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
             counted.give(sums)
         then = ForeseenCounts(live.board, counted, RANKING, after, decided)
         if then.lacks_sums:
-            then.give(sums_then(live.board, history, decided, after))
+            finished(then.give(*sums_then(live.board, history, decided, after)))
         steps = classified_move_steps(before, after, counted, then)
         found: list[ClassifiedMove] = []
         waiting = iter(meanwhile(history, more))

@@ -82,7 +82,7 @@ class Doors:
         head = await self.head()
         for ranking in UNITIES:
             answer = await self._json(self.client, f"rankings/{ranking}/standings.json")
-            self._compare("live", _standings(answer), self._model.standings(ranking, head), head)
+            self._compare("live", standings_of(answer), self._model.standings(ranking, head), head)
             await self._compare_classification(self.client, "live", ranking, head, "")
 
     async def compare_classified(self) -> None:
@@ -179,7 +179,7 @@ class Doors:
         query = f"?at_sequence={moment.upto}{_on(moment)}"
         for ranking in UNITIES:
             answer = await self._json(self.client, f"rankings/{ranking}/standings.json{query}")
-            self._compare("past", _standings(answer), self._model.standings(ranking, moment), moment)
+            self._compare("past", standings_of(answer), self._model.standings(ranking, moment), moment)
             await self._compare_classification(self.client, "past", ranking, moment, query)
 
     async def compare_public(self) -> None:
@@ -312,7 +312,7 @@ class Doors:
         return answer.json
 
 
-def _standings(answer: Any) -> dict[int, Standings]:
+def standings_of(answer: Any) -> dict[int, Standings]:
     lines = [line for unity in answer["ranking"]["unities"] for line in unity["competitors_ranking"]]
     assert all(line.get("placed") is (False if line["total"] is None else None) for line in lines)
     return {

@@ -1,6 +1,7 @@
 """What a result, another scoring, or another list would lead to, before it is recorded: over HTTP."""
 
 import json
+from operator import itemgetter
 from urllib.parse import urlencode
 
 from tests.api.scored import OUTCOMES, League
@@ -61,6 +62,56 @@ async def test_reopening_a_ranking_says_what_the_results_recorded_meanwhile_woul
     await league.client.put(f"{league.path}/close.json")
     await league.play(b, c, "1:0")
     assert after(await foreseen(league, f"{league.path}/reopen.json")) == {b: (1, 3), a: (2, 0), c: (2, 0)}
+
+
+def places_after(answer: Answer) -> list[int | None]:
+    """Positions in the classification, in the order of the ids."""
+    (ranking,) = answer.json["rankings"]
+    return [one["position_after"] for one in sorted(ranking["classification"], key=itemgetter("competitor_id"))]
+
+
+async def places(league: League) -> list[int]:
+    lines = (await league.client.get(f"{league.path}/classification.json")).json["classification"]["standings"]
+    return [one["position"] for one in sorted(lines, key=itemgetter("competitor_id"))]
+
+
+async def test_who_reached_the_total_first_is_foreseen_of_another_scoring_a_reopening_and_a_scale(
+    league: League,
+) -> None:
+    a, b, c = league.ids
+    await league.score()
+    criteria = [{"unity": league.points}, {"unity": league.points, "first": True}]
+    await league.client.put(f"{league.path}/classification.json", {"criteria": json.dumps(criteria)})
+    await league.play(a, c, "1:0")
+    second = await league.play(b, c, "1:0")
+    award = {"unity": league.points, "from": "outcome", "table": OUTCOMES | {"win": 2}}
+    scorings = json.dumps([{"awards": [award]}, {"name": "cup", "awards": [award]}])
+    preview = await foreseen(league, f"{league.path}/scoring/preview.json", scorings=scorings)
+    await league.client.put(f"{league.path}/scoring.json", {"scorings": scorings})
+    assert places_after(preview) == await places(league) == [1, 2, 3]
+    preview = await foreseen(league, f"competitions/{second}/preview.json", result="0:1", scale="cup")
+    await league.correct(second, result="0:1", scale="cup")
+    assert places_after(preview) == await places(league) == [1, 3, 2]
+    await league.client.put(f"{league.path}/close.json")
+    await league.play(c, b, "0:1")
+    preview = await foreseen(league, f"{league.path}/reopen.json")
+    await league.client.put(f"{league.path}/reopen.json")
+    assert places_after(preview) == await places(league) == [1, 3, 2]
+
+
+async def test_a_change_that_decides_only_a_tie_break_is_foreseen(league: League) -> None:
+    a, b, c = league.ids
+    await league.score()
+    criteria = [{"unity": league.points}, {"unity": league.points, "tiebreak": "WON"}]
+    await league.client.put(f"{league.path}/classification.json", {"criteria": json.dumps(criteria)})
+    match = await league.play(a, c, "1:0")
+    await league.play(b, c, "1:0")
+    preview = await foreseen(league, f"competitions/{match}/preview.json", result="+:-")
+    assert places_after(preview) == [2, 1, 3]
+    await league.correct(match, result="+:-")
+    assert await places(league) == [2, 1, 3]
+    preview = await foreseen(league, f"competitions/{match}/preview.json", location="Cork")
+    assert preview.json["rankings"] == []
 
 
 async def test_another_list_of_competitors_says_who_would_move(league: League) -> None:
