@@ -1189,15 +1189,23 @@ async def test_another_media_type_charset_or_encoding_is_415(
         with subtests.test(name):
             before = await log.length()
             for headers in OTHER_MEDIA:
-                refused(await ask(name, season, season.client, headers), 415)
+                refused(await ask(name, season, season.client, headers, more="than nothing"), 415)
             assert await log.length() == before
 
 
-async def test_a_body_without_media_type_is_415_and_no_body_needs_none(season: Season) -> None:
+async def test_a_body_without_media_type_is_415(season: Season) -> None:
     tournament = f"/tournament/{season.client.tournament}"
     refused(await season.client.send("POST", f"{tournament}/competitors.json", b"name=Ada"), 415)
-    answer = await season.client.send("PUT", f"{tournament}/{season.path}/close.json")
-    assert answer.status == 200
+
+
+async def test_no_body_needs_no_media_type_and_none_matters(season: Season, subtests: pytest.Subtests) -> None:
+    """Programs send `application/octet-stream` unasked."""
+    path = f"/tournament/{season.client.tournament}/{season.path}"
+    for headers in ({}, {"Content-Type": "application/octet-stream"}, *OTHER_MEDIA):
+        for body in (None, b""):
+            with subtests.test(headers, body=body):
+                for change in ("close", "reopen"):
+                    assert (await season.client.send("PUT", f"{path}/{change}.json", body, headers)).status == 200
 
 
 async def test_the_form_in_utf8_is_taken_however_it_is_announced(client: Client, subtests: pytest.Subtests) -> None:
