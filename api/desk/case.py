@@ -6,7 +6,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from api.desk.conditions import Condition
+from api.desk.conditions import Condition, Refused
 from api.desk.evidence import Evidence, LookUp
 from api.desk.quotas import Limit
 from api.desk.remembered import Refusals
@@ -64,7 +64,7 @@ class Case(Struct, eq=False, kw_only=True):
     taken_at: float
     until: float
     key: Key | None = None
-    condition: Condition | Limit | None = None
+    condition: Condition | Refused | Limit | None = None
     span: RequestSpan | None = None
     evidence: Evidence | None = None
     events: tuple[Event, ...] = ()

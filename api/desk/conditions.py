@@ -12,11 +12,11 @@ digest of its body. If-None-Match compares the whole ETag, If-Match only the par
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from engine.domain.errors import Fault, PreconditionFailed, Unreadable
+from engine.domain.errors import Fault, PreconditionFailed, Refusal, Unreadable
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
 from projections.answers.rankings import ListedRanking
 from projections.board.board import Board, Competition, Competitor, Ranking
@@ -67,6 +67,17 @@ class Condition(Struct, frozen=True):
         if self.kind == "competitor":
             return board.competitors.get(CompetitorId(resource_id))
         return board.competitions.get(CompetitionId(resource_id))
+
+
+class Refused(Struct, frozen=True):
+    """The condition that is never met: for a request that may only repeat an earlier one."""
+
+    refusal: Refusal
+    exact: ClassVar[bool] = False
+
+    def refuse_unless_met(self, _board: Board) -> None:
+        """Raises the refusal."""
+        raise self.refusal.with_traceback(None)
 
 
 def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition | None:

@@ -17,7 +17,7 @@ from typing import Final
 from asyncpg import PostgresError
 
 from api.desk.case import Case, Key, Receipt
-from api.desk.conditions import Condition
+from api.desk.conditions import Condition, Refused
 from api.desk.docket import Docket, Means
 from api.desk.evidence import NEEDS_EVIDENCE, evidence_of, evidence_of_previewed
 from api.desk.quotas import QUOTAS_SECONDS, Quotas
@@ -100,7 +100,7 @@ class Desk:
         actor: ActorId,
         idempotency_key: str | None = None,
         fingerprint: bytes | None = None,
-        condition: Condition | None = None,
+        condition: Condition | Refused | None = None,
         taken_at: float | None = None,
         size_bytes: int = 0,
     ) -> Awaitable[Receipt]:
@@ -151,7 +151,7 @@ class Desk:
             sequence = (await self.submit(live, command, actor=actor)).last_sequence
         return sequence
 
-    def _put_when_looked_up(self, live: LiveTournament, case: Case, condition: Condition | None) -> None:
+    def _put_when_looked_up(self, live: LiveTournament, case: Case, condition: Condition | Refused | None) -> None:
         if isinstance(case.command, NEEDS_EVIDENCE):
             case.evidence = evidence_of(live, case.command)
             case.alone |= case.evidence is not None and case.evidence.alone

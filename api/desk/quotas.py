@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.desk.conditions import Condition
+from api.desk.conditions import Condition, Refused
 from engine.database.pool import Database
 from engine.domain.commands import (
     AddCompetitions,
@@ -67,7 +67,7 @@ class Limit(Struct, frozen=True):
     quota: Quota
     stored_bytes: int
     command: Command
-    condition: Condition | None
+    condition: Condition | Refused | None
 
     def refuse_unless_met(self, board: Board) -> None:
         """Raises QuotaReached and PreconditionFailed."""
@@ -103,7 +103,7 @@ class Quotas:
         ]
         return sorted(near, key=lambda one: -one.percent)
 
-    def limit(self, live: LiveTournament, command: Command, condition: Condition | None) -> Limit | None:
+    def limit(self, live: LiveTournament, command: Command, condition: Condition | Refused | None) -> Limit | None:
         """The limit of a command with this condition; None: no quota bounds it."""
         quota = self.known.get(live.tournament_id)
         if quota is None:

@@ -420,8 +420,22 @@ def _of_string_or_object(value: bytes) -> str:
     return value.decode() if value[1:-1].strip() else ""
 
 
+MARK: Final = "key:"
+"""What a key begins with in place of an id (`keys.py`)."""
+
+
+def _result(text: str) -> str:
+    if MARK in text and text.startswith("{"):
+        by_id: dict[str, msgspec.Raw] = {}
+        with suppress(ValueError, RecursionError):  # what is no object is refused when the command is judged
+            by_id = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        if any(name.startswith(MARK) for name in by_id):
+            raise FieldMisread("must have ids or keys of competitors")
+    return text
+
+
 RESULT: Final = FieldType(
-    str,
+    _result,
     {
         "anyOf": [
             SHORT.schema,

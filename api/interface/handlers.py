@@ -13,14 +13,15 @@ somebody has signed in with.
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final, TypeVar, assert_never
 
 from msgspec.structs import replace
 
 from api.access.auth import Scope, Token
 from api.desk.case import Receipt
-from api.desk.conditions import parse_if_match
+from api.desk.conditions import Condition, Refused, parse_if_match
 from api.desk.desk import Desk
 from api.desk.fingerprints import fingerprint
 from api.http.body import Bodies, form_here
@@ -48,7 +49,7 @@ from api.interface.declarations import (
     method_of,
     scope_of,
 )
-from api.interface.fields import ITEMS, FormReader, ItemsReader, lists_of, read_query
+from api.interface.fields import ITEMS, MARK, FormReader, ItemsReader, lists_of, read_query
 from api.interface.operations import ACTIONS, OPERATIONS
 from api.interface.public.view import PublicViews
 from api.interface.rendering import LINES_AT_ONCE_MAX, TaggedBody, encode, whole
@@ -73,6 +74,7 @@ from engine.domain.errors import (
     Fault,
     Forbidden,
     HistoryReplaced,
+    NotFound,
     QueueFull,
     Unacceptable,
     Unreadable,
@@ -176,11 +178,22 @@ class Handlers:
 
     async def _ids_by_key(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId) -> PathIds:
         """The ids of a path that has keys in place of some. Raises NotFound."""
-        if not any(text.startswith(keys.MARK) for text in incoming.parameters.values()):
+        if not any(text.startswith(MARK) for text in incoming.parameters.values()):
             return incoming.ids
-        repeats = "Idempotency-Key" in incoming.request.headers
         async with self._current(incoming, token, tournament_id) as board:
-            return keys.ids_of(incoming.parameters, board, repeats=repeats)
+            return keys.ids_of(incoming.parameters, board, repeats=False)
+
+    async def _ids_of_repeat(
+        self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
+    ) -> tuple[PathIds, Refused | None]:
+        """As `_ids_by_key`; a request that may be a repeat is refused by the log alone."""
+        try:
+            return await self._ids_by_key(incoming, token, tournament_id), None
+        except NotFound as refusal:
+            if "Idempotency-Key" not in incoming.request.headers:
+                raise
+            async with self._current(incoming, token, tournament_id) as board:
+                return keys.ids_of(incoming.parameters, board, repeats=True), Refused(refusal)
 
     async def _asked_by_key(
         self,
@@ -297,9 +310,12 @@ class Handlers:
                 _refuse_query(request)
             key = _idempotency_key(headers.getall("Idempotency-Key")) if "Idempotency-Key" in headers else None
             form = form_here(request, lists) or await self._bodies.form(incoming, form_of_json, lists)
+            condition: Condition | Refused | None = None
             if (ids := incoming.known_ids) is None:
-                ids = await self._ids_by_key(incoming, token, tournament_id)
-            condition = parse_if_match(headers.getall("If-Match"), ids) if "If-Match" in headers else None
+                ids, condition = await self._ids_of_repeat(incoming, token, tournament_id)
+            if "If-Match" in headers:
+                stated = parse_if_match(headers.getall("If-Match"), ids)
+                condition = condition or stated
             minimal = "Prefer" in headers and prefers_minimal(headers.getall("Prefer"))
             many = operation.many if form.get(ITEMS) else None
             try:
@@ -307,7 +323,8 @@ class Handlers:
             except Unacceptable:
                 if not keys.has_keys(form.items()):
                     raise
-                said = await self._said_by_key(incoming, token, tournament_id, operation, form)
+                said, refused = await self._said_by_key(incoming, token, tournament_id, operation, form)
+                condition = condition if isinstance(condition, Refused) else refused or condition
             if new_ids:
                 await self._add_new_ids(operation, said)
             command = (
@@ -353,17 +370,24 @@ class Handlers:
 
     async def _said_by_key(
         self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId, operation: Write, form: Form
-    ) -> list[dict[str, Any]]:
-        """What a form says that has keys in place of some ids. Raises Unacceptable."""
-        repeats = "Idempotency-Key" in incoming.request.headers
+    ) -> tuple[list[dict[str, Any]], Refused | None]:
+        """What a form says that has keys in place of some ids; a request that may be a repeat is refused by the log
+        alone. Raises Unacceptable."""
         async with self._current(incoming, token, tournament_id) as board:
 
-            def by_ids(form: Form) -> Form:
-                return keys.form_of(form, operation.fields, board, repeats=repeats)
+            async def said(*, repeats: bool) -> list[dict[str, Any]]:
+                by_ids = partial(keys.form_of, fields=operation.fields, board=board, repeats=repeats)
+                if operation.many is not None and form.get(ITEMS):
+                    return await in_time_slices(ItemsReader(operation.fields).read(form, by_ids))
+                return [FormReader(operation.takes).read(by_ids(form))]
 
-            if operation.many is not None and form.get(ITEMS):
-                return await in_time_slices(ItemsReader(operation.fields).read(form, by_ids))
-            return [FormReader(operation.takes).read(by_ids(form))]
+            try:
+                return await said(repeats=False), None
+            except Unacceptable as refusal:
+                if "Idempotency-Key" in incoming.request.headers:
+                    with suppress(Unacceptable):
+                        return await said(repeats=True), Refused(refusal)
+                raise
 
     def _recording_handler(self, operation: Recording) -> Handler:
         write = self._write_handler(operation)

@@ -2,7 +2,7 @@
 competitors or competitions. Only requests that have some take time for them. Pure.
 
 A key of nothing is refused. But a request with an idempotency key may repeat one that was accepted while something had
-the key. So it gets an id of nothing instead: then the log decides, as about any refusal.
+the key. So it gets an id of nothing instead, and the refusal is a condition: then the log decides, as about any.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from api.http.forms import Form
-from api.interface.fields import Field, Fields, fields_of
+from api.interface.fields import MARK, Field, Fields, fields_of
 from engine.domain.errors import Fault, NotFound
 from engine.domain.faults import cited, refuse_if_any
 from engine.domain.ids import parse_id
@@ -20,13 +20,12 @@ from engine.domain.names import name_key
 from engine.domain.terms import ID_MAX
 from projections.board.board import Board
 
-MARK: Final = "key:"
 _IN_JSON: Final = re.compile(r'("competitor_id"\s*:\s*)?"key:((?:[^"\\]|\\.)*)"(\s*:)?', re.ASCII)
 """The value of a `competitor_id`, or the name of a field."""
 
 
 def ids_of(parameters: Mapping[str, str], board: Board, *, repeats: bool) -> dict[str, int]:
-    """The ids among the parameters of a path, by name. `repeats`: it has an idempotency key. Raises NotFound."""
+    """The ids among the parameters of a path, by name. `repeats`: keys of nothing get ID_MAX. Raises NotFound."""
     found: dict[str, int] = {}
     for name, text in parameters.items():
         if name != "tournament":
@@ -52,7 +51,8 @@ def query_of(
 
 
 def form_of(form: Form, fields: Fields, board: Board, *, repeats: bool) -> Form:
-    """The form with ids in place of keys. Raises Unacceptable for keys of nothing."""
+    """The form with ids in place of keys. `repeats`: keys of nothing get ID_MAX. Raises Unacceptable for them
+    otherwise."""
     faults: list[Fault] = []
     said: dict[str, str] = {}
     by_name = {field.name: field for field in fields}

@@ -2,7 +2,7 @@
 look at."""
 
 import json
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -152,6 +152,63 @@ async def test_a_key_of_nothing_is_a_fault_of_its_field(with_keys: Season) -> No
             {"field": "winner", "message": "no competitor has the key 'M1'"},
         ],
     )
+
+
+def of_nothing(season: Season) -> list[tuple[str, str, dict[str, Any], list[tuple[str, str]]]]:
+    """Changes with keys of nothing, and the faults of their fields."""
+    (ada, *_), path = season.ids, season.path
+    delta = {"competitor_id": "key:x", "unities": [{"unity_id": season.unity_id, "delta": "1"}]}
+    own = delta | {"competitor_id": ada}
+    person, match = "no competitor has the key", "no competition has the key"
+    two = [{"competition": "key:y", "result": "1:0"}, {"competition": season.competition_id, "result": {"key:x": "1"}}]
+    return [
+        ("POST", "competitions.json", {"group_id": 1, "participants": ["key:x", "key:y"]},
+         [("participants", f"{person} 'x'"), ("participants", f"{person} 'y'")]),
+        ("POST", "competitions.json", {"group_id": 1, "winner": "key:x"}, [("winner", f"{person} 'x'")]),
+        ("POST", "competitors.json", {"name": "Eve", "parent": "key:x"}, [("parent", f"{person} 'x'")]),
+        ("POST", "rankings.json", {"name": "Cup", "main_unity_name": "goals", "participants": ["key:x"]},
+         [("participants", f"{person} 'x'")]),
+        ("PUT", f"{path}/participants.json", {"add": ["key:x"]}, [("add", f"{person} 'x'")]),
+        ("PUT", f"{path}/participants.json", {"remove": ["key:x"]}, [("remove", f"{person} 'x'")]),
+        ("PUT", f"{path}/add.json", {"participants_delta": [delta]}, [("participants_delta", f"{person} 'x'")]),
+        ("PUT", f"{path}/add.json", {"participants_delta": [own], "competition_id": "key:x"},
+         [("competition_id", f"{match} 'x'")]),
+        ("PUT", f"competitions/{season.competition_id}/strike.json", {"competitors": ["key:x"]},
+         [("competitors", f"{person} 'x'")]),
+        ("PUT", "results.json", two[0], [("competition", f"{match} 'y'")]),
+        ("PUT", "results.json", two[1], [("result", f"{person} 'x'")]),
+        ("PUT", "results.json", {"items": two},
+         [("items[0].competition", f"{match} 'y'"), ("items[1].result", f"{person} 'x'")]),
+        ("PUT", "competitions/key:x.json", {"participants": ["key:y"]}, []),
+        ("PUT", "competitions/key:x/void.json", {}, []),
+    ]  # fmt: skip
+
+
+async def test_a_change_with_a_key_of_nothing_is_refused_by_that_key(
+    with_keys: Season, subtests: pytest.Subtests
+) -> None:
+    """Whether it may be repeated or not, and each time."""
+    headers = {"Content-Type": "application/json"}
+    for number, (method, path, fields, faults) in enumerate(of_nothing(with_keys)):
+        for more in ({}, keyed(f"k{number}"), keyed(f"k{number}")):
+            with subtests.test(path, fields=fields, more=more):
+                send = with_keys.client.post if method == "POST" else with_keys.client.put
+                refused = await send(path, json.dumps(fields).encode(), headers | more)
+                if faults:
+                    assert refused.status == 422
+                    assert [(one["field"], one["message"]) for one in refused.json["errors"]] == faults
+                else:
+                    assert (refused.status, refused.json["errors"]) == (404, [])
+                    assert refused.json["message"] == "This tournament has no competition 'key:x'."
+
+
+async def test_performances_are_given_by_key_however_participants_are_named(with_keys: Season) -> None:
+    ada, ben, pair = with_keys.ids
+    fields = {"group_id": 1, "participants": [ada, ben, pair], "result": {f"key:{A7}": "9.8", str(pair): '"key:x":'}}
+    race = await with_keys.client.post(
+        "competitions.json", json.dumps(fields).encode(), {"Content-Type": "application/json"}
+    )
+    assert race.json["competition"]["result"] == {str(ada): "9.8", str(pair): '"key:x":'}
 
 
 async def test_a_repeat_gets_its_earlier_answer_whatever_has_the_key_now(with_keys: Season, of_ada: str) -> None:
