@@ -37,8 +37,8 @@ def own_tag(resource: Competitor | Competition | Ranking | ListedRanking) -> str
 
 
 class Condition(Struct, frozen=True):
-    """The condition that each of the resources still has one of the own tags. `kind` is ranking, competitor or
-    competition."""
+    """The condition that each of the resources still has one of the own tags, which are none if only weak ones were
+    sent. `kind` is ranking, competitor or competition."""
 
     kind: str
     resource_ids: tuple[int, ...]
@@ -55,6 +55,10 @@ class Condition(Struct, frozen=True):
         """Raises PreconditionFailed. A resource that does not exist passes: the judging refuses it for that."""
         for resource_id in self.resource_ids:
             resource = self._resource(board, resource_id)
+            if resource is not None and not self.own_tags:
+                raise PreconditionFailed(
+                    'A weak ETag (W/"…") never matches; send the ETag as it was answered, without W/.'
+                )
             if resource is not None and own_tag(resource) not in self.own_tags:
                 raise PreconditionFailed(
                     f"The {self.kind} {resource_id} has changed since its ETag was sent; read it again, then send "

@@ -27,7 +27,7 @@ from msgspec import UNSET, Struct
 
 from api.http.forms import Form, JsonFields, JsonObjects
 from engine.domain.errors import Fault, Unacceptable, Unreadable
-from engine.domain.expiry import LASTS_PATTERN, ExpiresOn
+from engine.domain.expiry import LASTS_FORM, LASTS_PATTERN, ExpiresOn
 from engine.domain.faults import cited, shortened, unacceptable
 from engine.domain.ids import ID_PATTERN, parse_id
 from engine.domain.terms import (
@@ -481,11 +481,7 @@ def _counts(text: str) -> Counts:
 COUNTS: Final = FieldType(_counts, {"type": "string", "enum": [*map(str, Counts)]})
 
 
-LASTS: Final = parsed_type(
-    LASTS_PATTERN,
-    "a duration in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M",
-    lambda found: found[0],
-)
+LASTS: Final = parsed_type(LASTS_PATTERN, LASTS_FORM, lambda found: found[0])
 
 
 def _expires_on(text: str) -> ExpiresOn:
@@ -533,7 +529,7 @@ _DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 def _id(text: str) -> int:
     number = parse_id(text)
     if number is None:
-        raise misread(text, "an id: a whole number from 1 up, in digits only")
+        raise misread(text, f"an id: a whole number from 1 to {ID_MAX:,}, in digits only")
     return number
 
 
@@ -547,7 +543,7 @@ def _integer(text: str) -> int:
 def _number(text: str, least: int) -> int:
     number = int(text) if _DIGITS.fullmatch(text) else -1
     if not least <= number <= ID_MAX:
-        raise misread(text, f"a whole number from {least} up, in digits only")
+        raise misread(text, f"a whole number from {least} to {ID_MAX:,}, in digits only")
     return number
 
 
@@ -731,13 +727,14 @@ _SECONDS: Final = r":([0-5][0-9])(?:\.([0-9]{1,6}))?"
 _ZONE: Final = f"(?:[Zz]|([+-]){_HOURS_AND_MINUTES})?"
 _TIME_PATTERN: Final = f"{_DATE}(?:[ Tt]{_HOURS_AND_MINUTES}(?:{_SECONDS})?)?{_ZONE}"
 _TIME: Final = re.compile(_TIME_PATTERN)
-FORM_OF_TIMES: Final = "a time of the form yyyy-mm-dd HH:ii:ss, in UTC unless an offset such as +02:00 follows"
+_FORM_OF_MOMENTS: Final = "a time of the form yyyy-mm-dd HH:ii:ss, in UTC unless an offset such as +02:00 follows"
+FORM_OF_TIMES: Final = f"{_FORM_OF_MOMENTS}; or a day of the calendar, yyyy-mm-dd"
 
 
 def _moment(text: str) -> datetime:
-    begin, length = _time(text, UTC)
+    begin, length = _time(text, UTC, _FORM_OF_MOMENTS)
     if length > SECOND:
-        raise misread(text, FORM_OF_TIMES)
+        raise misread(text, _FORM_OF_MOMENTS)
     return begin
 
 
@@ -766,7 +763,7 @@ def _day(moment: datetime) -> datetime:
     return Day.combine(moment.date(), moment.timetz())
 
 
-def _time(text: str, zone: tzinfo) -> tuple[datetime, timedelta]:
+def _time(text: str, zone: tzinfo, form: str = FORM_OF_TIMES) -> tuple[datetime, timedelta]:
     """When the time in `text` begins, in `zone` unless it names one, and how long it lasts."""
     skipped = None
     if written := _TIME.fullmatch(text):
@@ -786,7 +783,7 @@ def _time(text: str, zone: tzinfo) -> tuple[datetime, timedelta]:
                 return begin, timedelta(microseconds=10 ** (6 - len(fraction)))
             if skipped is None:
                 return begin, SECOND if second else timedelta(minutes=1) if hour else timedelta(days=1)
-    raise misread(text, FORM_OF_TIMES) if skipped is None else SkippedTime(skipped)
+    raise misread(text, form) if skipped is None else SkippedTime(skipped)
 
 
 MOMENT: Final = text_type(

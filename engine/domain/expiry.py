@@ -19,6 +19,10 @@ _DAYS: Final = "[1-9][0-9]{0,4}D"
 _TIME: Final = "T(?:[1-9][0-9]{0,5}H(?:[1-9][0-9]{0,7}M)?|[1-9][0-9]{0,7}M)"
 LASTS_PATTERN: Final = f"P(?:[1-9][0-9]{{0,3}}W(?:{_DAYS})?(?:{_TIME})?|{_DAYS}(?:{_TIME})?|{_TIME})"
 """Of a duration. At least one of its parts is there, and none is zero; the digits of each bound how long it lasts."""
+LASTS_FORM: Final = (
+    "an ISO 8601 duration in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M, with at most 9999W, "
+    "99999D, 999999H and 99999999M"
+)
 _DURATION: Final = re.compile(LASTS_PATTERN)
 _PART: Final = re.compile("([0-9]+)([WDHM])")
 _UNITS: Final = {"W": timedelta(weeks=1), "D": timedelta(days=1), "H": timedelta(hours=1), "M": timedelta(minutes=1)}

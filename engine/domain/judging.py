@@ -748,8 +748,10 @@ def _order_rankings(state: State, command: commands.OrderRankings) -> Event:
 def _change_publication(publication: PublicationState, command: commands.ChangePublication) -> Event:
     said = {name: getattr(command, name) for name in ("published", "freeze", "reveal")}
     named = [name for name, value in said.items() if value is not None]
-    if len(named) != 1:
-        raise unacceptable([Fault(name, "must be sent alone") for name in named or ["published"]])
+    if not named:
+        raise unacceptable([Fault("published", "is required, unless freeze or reveal is sent")])
+    if len(named) > 1:
+        raise unacceptable([Fault(name, "must be sent alone") for name in named])
     if command.freeze is not None:
         return events.PublicationFrozen(at=_frozen_at(publication, command.freeze, command.head))
     if command.reveal is not None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Struct
 
 from engine.domain.errors import Fault
-from engine.domain.expiry import LASTS_PATTERN, ExpiresOn, Expiry, duration
+from engine.domain.expiry import LASTS_FORM, LASTS_PATTERN, ExpiresOn, Expiry, duration
 from engine.domain.notation import DECIMALS_MAX, Notation, TimeUnit
 from engine.domain.terms import Counts, Sort
 
@@ -92,8 +92,7 @@ def _notation_faults(prefix: str, unity: UnityOptions) -> list[Fault]:
 def _lasts_faults(prefix: str, unity: UnityOptions) -> list[Fault]:
     faults: list[Fault] = []
     if unity.lasts is not None and duration(unity.lasts) is None:
-        about = "must be an ISO 8601 duration in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M"
-        faults.append(Fault(f"{prefix}lasts", about))
+        faults.append(Fault(f"{prefix}lasts", f"must be {LASTS_FORM}"))
     if unity.lasts is not None and unity.expires_on is None:
         faults.append(Fault(f"{prefix}expires_on", f"must be sent with {prefix}lasts"))
     if unity.lasts is None and unity.expires_on is not None:

@@ -563,7 +563,7 @@ def _size(scoring: Scoring, performance: str) -> int:
             return int(sent[0])
     elif (size := _quantity(performance)) is not None:
         return -size if scoring.order == "high" else size
-    raise _not_read(scoring, f"{performance!r} is not a {_measure(scoring)}.")
+    raise _not_read(scoring, f"{performance!r} is not {_measure(scoring)}.")
 
 
 def _contest(scoring: Scoring, text: str) -> dict[str, int]:
@@ -624,7 +624,7 @@ def _scores_performances(scoring: Scoring) -> bool:
 
 
 def _measure(scoring: Scoring) -> str:
-    return "place, such as 1" if scoring.order == "sent" else "number or time, such as 9.58 or 1:02.3"
+    return "a place, such as 1" if scoring.order == "sent" else "a number or time, such as 9.58 or 1:02.3"
 
 
 def _not_read(scoring: Scoring, why: str) -> NotRead:
@@ -640,9 +640,9 @@ def _forms(scoring: Scoring) -> tuple[str, ...]:
         forms += ["a score of two numbers, such as 2:1", f"one of these words after it, or with a winner: {words}"]
         forms += ["bye, half bye or zero bye"] if "outcome" in values else []
     if _scores_performances(scoring):
-        each = "minutes of solved problems, such as 43 120+2, or -" if values & _OF_CONTESTS else _measure(scoring)
+        each = "the minutes of solved problems, such as 43 120+2, or -" if values & _OF_CONTESTS else _measure(scoring)
         statuses = dict.fromkeys(status for award in scoring.awards for status in award.statuses if status != ABSENT)
-        forms += [f"for each participant, with | between two: a {each}" + "".join(f", {status}" for status in statuses)]
+        forms += [f"for each participant, with | between two: {each}" + "".join(f", {status}" for status in statuses)]
     return tuple(forms)
 
 

@@ -1709,7 +1709,10 @@ NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]
     "revealed backwards": (HELD, reveal(3), Unacceptable, "reveal: must be more than 12"),
     "revealed beyond the head": (HELD, reveal(HEAD + 1), Unacceptable, "reveal: must be at most 20"),
     "no next competition": (HELD, reveal("next"), Conflict, "No competition has given points after event 12"),
-    "nothing said": (SHOWN, commands.ChangePublication(head=HEAD), Unacceptable, "published: must be sent alone"),
+    "nothing said": (
+        *(SHOWN, commands.ChangePublication(head=HEAD)),
+        *(Unacceptable, "published: is required, unless freeze or reveal is sent"),
+    ),
     "two things said": (
         *(HIDDEN, commands.ChangePublication(published=True, freeze="now", head=HEAD)),
         *(Unacceptable, "published: must be sent alone"),

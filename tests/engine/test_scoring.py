@@ -319,6 +319,20 @@ def test_what_cannot_be_read_is_refused_with_the_forms_that_count(result: str) -
     assert refused.value.forms[0] == "a score of two numbers, such as 2:1"
 
 
+@pytest.mark.parametrize(
+    ("how", "form"),
+    [
+        (RACE, "a number or time, such as 9.58 or 1:02.3"),
+        (scoring(award("place"), order="sent"), "a place, such as 1"),
+        (scoring(award("solved"), order="high"), "the minutes of solved problems, such as 43 120+2, or -"),
+    ],
+)
+def test_the_form_of_a_performance_is_told(how: Scoring, form: str) -> None:
+    with pytest.raises(NotRead) as refused:
+        given_by(how, {ANNA: "rained off", BEN: "1", CARA: "2"})
+    assert refused.value.forms == (f"for each participant, with | between two: {form}",)
+
+
 TEXTS: Final = st.text(max_size=40) | st.from_regex(
     r"[0-9½+:|.,/ -]{0,12}( (pen|wo|bye|dnf|half bye))?", fullmatch=True
 )

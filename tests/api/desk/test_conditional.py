@@ -184,7 +184,9 @@ async def test_of_a_tag_the_part_before_the_dash_counts_and_one_of_several_is_en
         *(f'"x", "y",W/{tag}', f'"{own}.{own}"', f'"-{own}"', f'"{own[1:]}"'),
     ):
         with subtests.test(wrong):
-            refused(await ask(name, season, season.client, if_match(wrong)), 412)
+            answer = await ask(name, season, season.client, if_match(wrong))
+            refused(answer, 412)
+            assert ("A weak ETag" in answer.json["message"]) == (wrong == f"W/{tag}")
             assert await log.length() == before
     right = Random(name).choice([f'"{own}"', f'"{own}-gzip"', f'"x",{tag}', f'{tag} , W/"y"', f'W/{tag},"{own}-"', "*"])
     assert (await ask(name, season, season.client, if_match(right))).status == 200

@@ -1218,6 +1218,23 @@ async def test_the_form_in_utf8_is_taken_however_it_is_announced(client: Client,
             assert (await client.post("competitors.json", {"name": "Zoë"}, identity)).status == 200
 
 
+async def test_a_refusal_says_what_is_accepted(season: Season, subtests: pytest.Subtests) -> None:
+    client, path = season.client, season.path
+    too_long = "with at most 9999W, 99999D, 999999H and 99999999M"
+    expiring = {"name": "rating", "expires_on": "day"}
+    for status, field, told, answer in (
+        (400, "on", "; or a day of the calendar, yyyy-mm-dd", client.get(f"{path}/standings.json?on=2024-02-30")),
+        (400, "page", " from 1 to 9,223,372,036,854,775,807,", client.get(f"competitors.json?page={10**20}")),
+        (422, "lasts", too_long, client.post(f"{path}/unities.json", expiring | {"lasts": "PT100000000M"})),
+        (422, "started_at", "+02:00 follows", client.put("competitions/1.json", {"started_at": "2024-02-28"})),
+        (422, "published", "is required, unless freeze or reveal is sent", client.put("publication.json")),
+    ):
+        with subtests.test(field):
+            (message,) = refused(await answer, status, field)
+            assert told in message
+            assert (field == "on") == ("calendar" in message)
+
+
 # ── Queries and conditional reads ───────────────────────────────────────────────────────────────────────
 
 
