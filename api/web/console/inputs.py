@@ -46,7 +46,7 @@ JSON_FIELD: Final = "scorings"
 NAMES_FIELD: Final = "names"
 """The field for names, one a line."""
 _KEY_BYTES: Final = 18
-_OTHER: Final = re.compile(r"(?<=\bbe sent with )\w+", re.ASCII)
+_OTHER: Final = re.compile(r"(\bbe sent with )(\w+)", re.ASCII)
 """A field, in what is wrong with another one."""
 
 
@@ -209,7 +209,7 @@ def _named(name: str, filling: Filling) -> str:
 
 def _in_words(message: str, filling: Filling) -> str:
     """What is wrong with a field, with the other one that it names as forms show that."""
-    return _OTHER.sub(lambda found: f"“{_named(found[0], filling)}”", message)
+    return _OTHER.sub(lambda found: f"{found[1]}“{_named(found[2], filling)}”", message)
 
 
 def _field(field: Field, filling: Filling) -> Html:

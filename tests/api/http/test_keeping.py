@@ -48,9 +48,11 @@ async def test_every_answer_of_every_route_says_how_long_it_may_be_kept(
     queries = {f"/tournament/{{tournament}}/{name[4:]}": urlencode(example_of(name)) for name in READS}
     statuses: set[int] = set()
 
-    async def ask(who: Visitor, method: str, template: str, headers: dict[str, str]) -> Answer:
+    async def ask(
+        who: Visitor, method: str, template: str, headers: dict[str, str], body: bytes | None = None
+    ) -> Answer:
         path = re.sub(r"{(.+?)}", lambda found: str(places.get(found[1], 1)), template)
-        answer = await who.send(method, f"{path}?{queries.get(template, '')}", None, headers)
+        answer = await who.send(method, f"{path}?{queries.get(template, '')}", body, headers)
         said = answer.headers["Cache-Control"]
         assert said == expected(method, path, answer.status), (method, path, answer.status)
         statuses.add(answer.status)
@@ -68,5 +70,6 @@ async def test_every_answer_of_every_route_says_how_long_it_may_be_kept(
             for method in methods - {"GET", "HEAD"}:
                 await ask(nobody, method, template, {})
                 await ask(nobody, method, template, bearer)
+                await ask(nobody, method, template, bearer, b"a body of no known type")
                 await ask(signed_in, method, template, signed_in.origin)
     assert statuses >= {200, 303, 304, 400, 401, 404, 405, 409, 415, 422}, statuses
