@@ -5,6 +5,7 @@ command that `creates` makes a database where there is none. Any other command i
 is noticed.
 """
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,12 +19,13 @@ from cyclopts import Parameter
 from api.cli import printing
 from api.desk.desk import Desk, open_desk
 from engine.database.address import in_drivers_terms
-from engine.database.embedded import embedded_postgres
+from engine.database.embedded import EmbeddedEnded, embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import Database, open_database, unavailable
 from engine.domain.errors import NotFound, StartupRefused
 from engine.domain.terms import TournamentId, name_fault
 from engine.log import registry
+from engine.process.logs import Logger
 from projections.answers.view import View, view_of
 
 
@@ -56,12 +58,16 @@ async def located(where: Where, *, joinable: bool = False, creates: bool = False
 
 @asynccontextmanager
 async def address(where: Where, *, joinable: bool = False, creates: bool = False) -> AsyncIterator[str]:
-    """Yields the address of the database. Starts or joins an embedded one; others may join it if it is `joinable`.
+    """Yields the address of the database. Starts or joins an embedded one. With `joinable`, others may join it, and if
+    it ends, this process logs that and exits with 1.
 
     Raises StartupRefused if there is none in the directory, unless the command `creates` one.
     """
     if where.database_url is None:
-        async with embedded_postgres(where.data_dir, joinable=joinable, creates=creates) as embedded:
+        async with (
+            _ending_with_it(),
+            embedded_postgres(where.data_dir, joinable=joinable, creates=creates, watched=joinable) as embedded,
+        ):
             if joinable and not embedded.owned:  # it stays, and may have been meant to have a database of its own
                 printing.announce(
                     "database_joined",
@@ -76,6 +82,15 @@ async def address(where: Where, *, joinable: bool = False, creates: bool = False
         )
     else:
         yield in_drivers_terms(where.database_url)
+
+
+@asynccontextmanager
+async def _ending_with_it() -> AsyncIterator[None]:
+    try:
+        yield
+    except EmbeddedEnded as ended:
+        Logger().error("embedded_ended", reason=ended.message)
+        sys.exit(1)
 
 
 @asynccontextmanager

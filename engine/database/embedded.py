@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -48,10 +48,15 @@ START_SECONDS: Final = 120  # after a crash PostgreSQL replays its write-ahead l
 LEFTOVER_SECONDS: Final = 10  # the backends of a killed postmaster hold its shared memory until they notice
 STOP_SECONDS: Final = 20
 EMBEDDED_POLL_SECONDS: Final = 0.02
+EMBEDDED_WATCH_SECONDS: Final = 0.5
 LOG_TAIL_LINES: Final = 6
 
 DATABASE_EXISTS: Final = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
 CREATE_DATABASE: Final = "CREATE DATABASE tallybook"
+
+
+class EmbeddedEnded(StartupRefused):
+    """The cluster has ended although its owner needs it."""
 
 
 class Embedded(Struct, frozen=True, kw_only=True):
@@ -64,13 +69,19 @@ class Embedded(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def embedded_postgres(
-    data_dir: Path, *, settings: Mapping[str, str] = {}, joinable: bool = True, creates: bool = True
+    data_dir: Path,
+    *,
+    settings: Mapping[str, str] = {},
+    joinable: bool = True,
+    creates: bool = True,
+    watched: bool = False,
 ) -> AsyncIterator[Embedded]:
     """A PostgreSQL in `data_dir`, started or joined; created at the first start, with an empty database.
 
     `settings` are server settings by name, and override DURABLE. They and `joinable` count for the owner only. Without
-    `creates`, nothing is made if there is no cluster, not even the directory. The event loop's thread must outlast the
-    context: the kernel stops PostgreSQL when that thread ends (see _LAUNCHER).
+    `creates`, nothing is made if there is no cluster, not even the directory. `watched`: the context is cancelled when
+    an owned cluster ends, and raises EmbeddedEnded. The event loop's thread must outlast the context: the kernel stops
+    PostgreSQL when that thread ends (see _LAUNCHER).
 
     Raises StartupRefused if the directory cannot be used, if no binaries fit, if the cluster cannot be created or does
     not start, if another process owns it and neither leaves nor answers within JOIN_SECONDS, or if there is no cluster
@@ -97,7 +108,8 @@ async def embedded_postgres(
             postmaster = await _start(place, tools, _arguments(place, settings))
             try:
                 await _ensure_database(place)
-                yield Embedded(dsn=place.dsn(), owned=True, pid=postmaster.pid)
+                async with _needed(place, postmaster) if watched else nullcontext():
+                    yield Embedded(dsn=place.dsn(), owned=True, pid=postmaster.pid)
             finally:
                 await _stop(postmaster)
 
@@ -289,6 +301,29 @@ async def _is_ready(place: _Place, postmaster: subprocess.Popen[bytes]) -> bool:
             return True
         await asyncio.sleep(EMBEDDED_POLL_SECONDS)
     return False
+
+
+@asynccontextmanager
+async def _needed(place: _Place, postmaster: subprocess.Popen[bytes]) -> AsyncIterator[None]:
+    """Cancels the context when the postmaster ends. Raises EmbeddedEnded then."""
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(EMBEDDED_WATCH_SECONDS)
+            if postmaster.poll() is not None:
+                return scope.reschedule(asyncio.get_running_loop().time())
+
+    try:
+        async with asyncio.timeout(None) as scope:
+            watching = asyncio.create_task(watch())
+            try:
+                yield
+            finally:
+                watching.cancel()
+    except TimeoutError as error:
+        if not scope.expired():
+            raise
+        raise EmbeddedEnded(f"The embedded PostgreSQL has ended; its log is {place.log}. Start again.") from error
 
 
 async def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -41,6 +41,7 @@ tokens)
     request_failed        an unexpected exception in an answer or a stream of one client, with its traceback
     worker_failed         a worker could not fold a batch of tournaments; it tries each alone, or later
     start_refused         a process of a service cannot start: reason
+    embedded_ended        the embedded PostgreSQL has ended, so the service exits: reason, with the path of its log
     process_started / process_stopping / process_stopped / process_died
     digests_noted         heads were noted in a file elsewhere: tournaments
     address_parameters_left_out  no connection is made by these parameters of the database address: parameters

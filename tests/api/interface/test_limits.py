@@ -96,6 +96,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.live.tries: READS_MAX""",
     "pace of the service's own looks and pauses, within the times that the pages name": """
         engine.database.distribution: COPIES_LOOKS_MAX COPIES_PAUSE_SECONDS
+        engine.database.embedded: EMBEDDED_WATCH_SECONDS
         engine.database.migrator: CLOSE_SECONDS_MAX _LOCK_POLL_SECONDS
         engine.database.nodes: REMEMBERED_SECONDS
         engine.database.pool: AVOIDED_SECONDS

@@ -425,6 +425,22 @@ async def test_when_all_is_killed_from_above_nothing_continues_and_the_next_star
         assert await again.stopped() == 0
 
 
+async def test_a_service_whose_own_postgresql_is_killed_says_where_its_log_is_and_ends(prepared: Prepared) -> None:
+    with serving(prepared) as running:
+        await running.address()
+        os.kill(int((prepared.data_dir / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        assert await running.ended() == 1
+        (error,) = [line for line in running.log if line["level"] == "error"]
+        assert error["event"] == "embedded_ended"
+        assert f"its log is {prepared.data_dir / 'postgres.log'}." in error["reason"]
+        assert running.log[-2]["event"] == "process_stopped"
+        assert "Traceback" not in running.err
+    with serving(prepared) as again:
+        async with client_of(again, prepared) as client:
+            assert total(await add(client, prepared.arena, 7)) == 7
+        assert await again.stopped() == 0
+
+
 @pytest.mark.long
 async def test_processes_that_die_between_a_migration_and_the_upgrade_are_started_again(prepared: Prepared) -> None:
     """And so is the whole service, by its old version: the migration says that this runs on with it."""
