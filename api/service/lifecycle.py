@@ -4,8 +4,8 @@
     python -m tallybook_command worker BYTES           worker_process.py
 
 The database address comes in the environment, where other users cannot see it; so does the level of the log. A
-process writes `ready` to standard output, and works until SIGTERM or until its standard input ends (the process that
-started it is gone). Then it finishes what it has taken, and ends with code 0.
+process writes `ready` to standard output, and works until SIGTERM or SIGHUP, or until its standard input ends (the
+process that started it is gone). Then it finishes what it has taken, and ends with code 0.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def say_ready() -> None:
 
 @contextmanager
 def lifeline() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM, Ctrl-C and the end of standard input set. For a process that `supervisor.py` started."""
+    """An event that the end of standard input sets, too. For a process that `supervisor.py` started."""
     loop = asyncio.get_running_loop()
     with stop_on_signals() as stop:
         loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
@@ -69,13 +69,16 @@ def _stop_at_end(stop: asyncio.Event) -> None:
 
 @contextmanager
 def stop_on_signals() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM and Ctrl-C set, within the context."""
+    """An event that SIGTERM, Ctrl-C and SIGHUP set, within the context; SIGHUP does not under `nohup`."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in signal.SIGTERM, signal.SIGINT:
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    for number in numbers:
         loop.add_signal_handler(number, stop.set)
     try:
         yield stop
     finally:
-        for number in signal.SIGTERM, signal.SIGINT:
+        for number in numbers:
             loop.remove_signal_handler(number)

@@ -111,7 +111,10 @@ async def test_a_verification_that_had_to_give_up_continues_with_its_state(
 # ── verify --forever ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_verify_forever_ends_well_at_sigterm(dsn: str, staged: Stage, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+async def test_verify_forever_ends_well_at_sigterm(
+    dsn: str, staged: Stage, tmp_path: Path, how: signal.Signals
+) -> None:
     options = ("--forever", "--share", "0.5", "--metrics-port", "0")
     with started(tmp_path, "verify", *options, TALLYBOOK_DATABASE_URL=dsn) as running:
         await running.has_said('"tournament_verified"')
@@ -120,7 +123,8 @@ async def test_verify_forever_ends_well_at_sigterm(dsn: str, staged: Stage, tmp_
             metrics = answer.read().decode()
         assert "tallybook_differences_total 0.0" in metrics
         assert "tallybook_verified_tournaments_total" in metrics
-        assert await running.stopped() == 0
+        running.send(how)
+        assert await running.ended() == 0
         assert running.log[-1]["event"] == "no_difference_found"
 
 

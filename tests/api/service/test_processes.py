@@ -162,7 +162,7 @@ async def assert_nothing_is_left(prepared: Prepared, pids: set[int], port: int) 
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("how", ["SIGTERM", "Ctrl-C"])
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGHUP", "Ctrl-C"])
 async def test_it_says_where_it_answers_and_leaves_nothing_when_it_is_stopped(prepared: Prepared, how: str) -> None:
     with serving(prepared, "--processes", "2") as running:
         url = await running.address()
@@ -173,7 +173,7 @@ async def test_it_says_where_it_answers_and_leaves_nothing_when_it_is_stopped(pr
             started_pids = [*await running.started_pids("api", 2), *await running.started_pids("worker")]
             assert set(started_pids) < pids
             assert len(started_pids) == 3
-            running.press_ctrl_c() if how == "Ctrl-C" else running.send(signal.SIGTERM)
+            running.press_ctrl_c() if how == "Ctrl-C" else running.send(signal.Signals[how])
             assert await running.ended() == 0
         assert running.out == ""
         assert "Traceback" not in running.err
