@@ -15,7 +15,7 @@ from api.cli.where import HERE, Json, Slug, Where, database_at, known, located
 from api.service import systemd
 from api.service.lifecycle import stop_on_signals
 from engine.database.pool import Database, open_database, unavailable
-from engine.domain.errors import LogDisproved, Unacceptable, Unreadable
+from engine.domain.errors import LogDisproved, Unreadable
 from engine.domain.terms import Sequence
 from engine.domain.times import timestamp
 from engine.process.telemetry import log_to
@@ -98,11 +98,7 @@ async def digests(slug: str | None = None, /, *, output: Path, json: Json = Fals
         tournament_id = None if slug is None else await known(database, slug)
         async with database.connection() as connection:
             notes = await witness.current_notes(connection, tournament_id)
-    try:
-        await asyncio.to_thread(witness.last_noted, output)
-        await asyncio.to_thread(witness.append, output, notes)
-    except OSError as error:
-        raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
+    await asyncio.to_thread(witness.add, output, notes)
     printing.done(f"{printing.count(len(notes), 'digest')} noted in {output}", notes, as_json=json)
 
 

@@ -42,7 +42,7 @@ from projections.answers.board_table import BoardTableQuestion
 from projections.answers.rankings import ListedRanking
 from projections.answers.view import ask
 from projections.tables.sizes import MEMORY_BYTES
-from projections.verification.witness import keep_noting
+from projections.verification import witness
 
 NOTE_SECONDS: Final = 60.0
 DEMO: Final = "tallybook demo"
@@ -122,8 +122,10 @@ async def serve(
         memory_bytes=memory * MIB,
         origins=_origins(allow_origin or []),
     )
+    if digests_to is not None:
+        witness.add(digests_to)  # refuses at once what `keep_noting` would only log
     async with located(where, joinable=True, creates=True) as dsn:
-        noting = None if digests_to is None else partial(keep_noting, dsn, digests_to, every)
+        noting = None if digests_to is None else partial(witness.keep_noting, dsn, digests_to, every)
         await _serve(
             dsn,
             host=host,

@@ -75,15 +75,24 @@ async def current_notes(connection: Connection, tournament_id: TournamentId | No
     ]
 
 
+def add(path: Path, notes: Iterable[Note] = ()) -> None:
+    """Appends the notes to a file of digests, as `append` does. Raises Unacceptable if it is another file, or cannot be
+    written."""
+    try:
+        last_noted(path)
+        append(path, notes)
+    except OSError as error:
+        raise Unacceptable(f"{path} cannot be written: {error.strerror}.") from error
+
+
 def append(path: Path, notes: Iterable[Struct]) -> None:
-    """Appends the notes, or others, whole lines, and returns when they are on disk. Raises OSError."""
+    """Appends the notes, or others, whole lines, and returns when they are on disk. No notes make an empty file. Raises
+    OSError."""
     lines = b"".join(_encode(note) + b"\n" for note in notes)
-    if not lines:
-        return
     is_new = not path.exists()
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        if _is_torn(file):
+        if lines and _is_torn(file):
             lines = b"\n" + lines
         while lines:
             lines = lines[os.write(file, lines) :]

@@ -171,13 +171,15 @@ async def test_digests_of_nobody_or_to_nowhere_or_to_a_file_of_others_are_refuse
 async def test_a_service_notes_digests_of_heads_that_change(
     dsn: str, database: Database, staged: Stage, tmp_path: Path
 ) -> None:
-    file = tmp_path / "later" / "digests.ndjson"
+    file = tmp_path / "elsewhere" / "digests.ndjson"
+    file.parent.mkdir()
     options = ("--port", "0", "--digests-to", str(file), "--every", "0.05")
     with started(tmp_path, "serve", *options, TALLYBOOK_DATABASE_URL=dsn) as running:
         await running.address()
-        await until(lambda: any(line["event"] == "digests_failed" for line in running.log))
-        file.parent.mkdir()
         await until(lambda: any(line["event"] == "digests_noted" for line in running.log))
+        file.parent.rename(tmp_path / "away")
+        await until(lambda: any(line["event"] == "digests_failed" for line in running.log))
+        (tmp_path / "away").rename(file.parent)
         async with database.connection() as connection:
             tail = await tails.tail(connection, staged.tournament_id, heads.beginning(staged.tournament_id))
             await record(connection, staged.tournament_id, tail.events[-1].event)
@@ -186,6 +188,22 @@ async def test_a_service_notes_digests_of_heads_that_change(
     notes = [json.loads(line)["sequence"] for line in file.read_text().splitlines()]
     assert notes == [LAST, LAST + 1]
     assert (await ran(dsn, "verify", "--digests", str(file))).code == 0
+
+
+async def test_a_service_refuses_to_start_if_it_cannot_note_digests(dsn: str, tmp_path: Path) -> None:
+    async def refusal(file: Path) -> str:
+        with started(
+            tmp_path, "serve", "--port", "0", "--digests-to", str(file), TALLYBOOK_DATABASE_URL=dsn
+        ) as running:
+            assert await running.ended() == 1
+            return running.err
+
+    nowhere, mine = tmp_path / "no" / "file", tmp_path / "mine"
+    mine.write_text("mine\n")
+    assert await refusal(nowhere) == f"{nowhere} cannot be written: No such file or directory.\n"
+    assert await refusal(mine) == (
+        f"{mine} is not a file of digests; nothing was added.\n  line 1: it is not a noted digest\n"
+    )
 
 
 # ── prove ───────────────────────────────────────────────────────────────────────────────────────────────
