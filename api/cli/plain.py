@@ -8,13 +8,16 @@ _PLAIN_COLUMNS: Final = 80
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
-    """Writes to a stream: by default, standard output. Exits with 1 and without a message if its reader is gone."""
+    """Writes to a stream: by default, standard output. Exits with 1 if that fails: without a message if its reader is
+    gone, else with the reason."""
     stream = stream or sys.stdout
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            write(f"Standard output cannot be written: {error.strerror}.\n", sys.stderr)
         sys.exit(1)
 
 

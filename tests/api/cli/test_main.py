@@ -628,6 +628,22 @@ def test_a_reader_that_stops_is_not_an_error(dsn: str, form: list[str]) -> None:
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("words", ["tournament list", "tournament list --json", "tournament export cup", "prove cup 1"])
+def test_standard_output_that_cannot_be_written_is_a_refusal(dsn: str, words: str) -> None:
+    said("tournament", "create", "Cup", "--database-url", dsn)
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [TALLYBOOK, *words.split(), "--database-url", dsn],
+            check=False,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (ended.returncode, ended.stderr) == (1, "Standard output cannot be written: No space left on device.\n")
+
+
 def test_on_a_terminal_a_table_is_as_wide_as_the_terminal_and_cuts_no_name(dsn: str) -> None:
     said("tournament", "create", "Cup", "--database-url", dsn)
     names = [f"The Long Name of a Club in the Capital, No. {number}" for number in (1, 2)]
