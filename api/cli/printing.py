@@ -22,7 +22,7 @@ from rich.cells import cell_len, set_cell_size
 
 from api.cli.plain import terminal_columns, write
 from api.interface.direction import END_OF_ISOLATE, ISOLATE, isolated
-from engine.domain.errors import Refusal, TallybookError
+from engine.domain.errors import LogUnreadable, Refusal, TallybookError, TournamentStopped
 from engine.domain.times import instant, timestamp
 from engine.process.logs import Logger
 
@@ -194,7 +194,16 @@ def _paragraphs(columns: Items[str], lines: Iterable[Items[str]], title: str) ->
 
 
 def refused(error: TallybookError) -> None:
-    """Says the reason, and every fault."""
+    """Says the reason, and every fault. Of an event that cannot be folded, says what the operator can do."""
+    cause = error.__cause__ if isinstance(error, TournamentStopped) else error
+    if isinstance(cause, LogUnreadable):
+        number = cause.sequence
+        say(
+            f"Event {number} of tournament {cause.tournament_id} cannot be folded, so the tournament is stopped; this "
+            f"changed nothing. `tallybook set-aside SLUG {number} --dry-run` shows the event; for what to do, see "
+            '"An event that no version can fold" in docs/TROUBLE.md.'
+        )
+        return
     say(error.message)
     if isinstance(error, Refusal):
         for fault in error.faults:

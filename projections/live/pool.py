@@ -101,7 +101,7 @@ class LivePool:
     docket lets continue. `bytes_max`: the estimated bytes of all lives; pinned ones and the last one used stay even
     beyond it. `expire_points`: what reads wait for where points are due; None: they do not wait. `expiring`: the lives
     in which points expire, each with a boundary before which nothing is due. `of_operator`: it also has tournaments
-    that were deleted over HTTP."""
+    that were deleted over HTTP, and logs no stops, which the errors tell the operator."""
 
     def __init__(
         self,
@@ -576,13 +576,14 @@ class LivePool:
     async def _alarm_stop(self, cause: LogUnreadable) -> None:
         STOPPED.inc()
         self._stopped_at[cause.tournament_id] = time.monotonic()
-        _logger.error(
-            "tournament_stopped",
-            tournament_id=cause.tournament_id,
-            sequence=cause.sequence,
-            reason=cause.reason,
-            exc_info=cause.__cause__,
-        )
+        if not self._of_operator:
+            _logger.error(
+                "tournament_stopped",
+                tournament_id=cause.tournament_id,
+                sequence=cause.sequence,
+                reason=cause.reason,
+                exc_info=cause.__cause__,
+            )
         try:
             async with self._database.connection() as connection:
                 await tables.stop(connection, cause)
