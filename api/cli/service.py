@@ -122,10 +122,7 @@ async def serve(
         memory_bytes=memory * MIB,
         origins=_origins(allow_origin or []),
     )
-    if digests_to is not None:
-        witness.add(digests_to)  # refuses at once what `keep_noting` would only log
     async with located(where, joinable=True, creates=True) as dsn:
-        noting = None if digests_to is None else partial(witness.keep_noting, dsn, digests_to, every)
         await _serve(
             dsn,
             host=host,
@@ -134,8 +131,14 @@ async def serve(
             worker=not no_worker,
             settings=settings,
             log_level=log_level,
-            side_task=noting,
+            side_task=None if digests_to is None else _noting(dsn, digests_to, every),
         )
+
+
+def _noting(dsn: str, path: Path, every: float) -> SideTask:
+    """Raises Unacceptable if nothing can be noted there, which `keep_noting` would only log."""
+    witness.add(path)
+    return partial(witness.keep_noting, dsn, path, every)
 
 
 def _origins(given: list[str]) -> tuple[str, ...]:
