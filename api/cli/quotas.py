@@ -2,13 +2,12 @@
 
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from api.cli import printing
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.desk.quotas import shares_of
+from api.desk.quotas import use_of
 from engine.domain.errors import Unacceptable
 from engine.log import quotas
 from engine.log.quotas import BOUND_MAX, Quota
@@ -49,5 +48,7 @@ async def quota_of_tournament(
                 before = await quotas.quota_of(connection, tournament_id) or Quota()
                 after = Quota() if none else Quota(**dict(before.bounds() + given.bounds()))
                 await quotas.set_quota(connection, tournament_id, after)
-        rows = [msgspec.structs.asdict(share) for share in await shares_of(desk.database, view.live)]
+        used, quota = await use_of(desk.database, view.live)
+    bounds = dict(quota.bounds())
+    rows = [{"what": what, "used": number, "bound": bounds.get(what)} for what, number in used.items()]
     printing.rows(rows, ("what", "used", "bound"), as_json=json)

@@ -123,7 +123,7 @@ TREE: Final = (
         "tournament quota",
         "quotas:quota_of_tournament",
         """
-        Limit the size of a tournament, and show how much of its quota is used.
+        Show the size of a tournament, and limit it.
 
         Omitted bounds stay. Beyond a bound, changes over HTTP and in the console are refused (409). The quota does not
         limit the command line. Every process applies a new quota within five seconds.

@@ -123,16 +123,26 @@ class Quotas:
 
 def shares(live: LiveTournament, quota: Quota, stored_bytes: int) -> list[Share]:
     """What a quota bounds in a tournament with this many stored bytes."""
-    used = {"events": live.head.sequence, "competitors": len(live.board.competitors), "bytes": stored_bytes}
+    used = _used(live, stored_bytes)
     return [Share(what, used[what], bound) for what, bound in quota.bounds()]
+
+
+def _used(live: LiveTournament, stored_bytes: int) -> dict[str, int]:
+    return {"events": live.head.sequence, "competitors": len(live.board.competitors), "bytes": stored_bytes}
+
+
+async def use_of(database: Database, live: LiveTournament) -> tuple[dict[str, int], Quota]:
+    """How much a tournament has of all that a quota can bound, and its quota. Raises DatabaseUnavailable."""
+    async with database.connection() as connection:
+        quota = await quotas.quota_of(connection, live.tournament_id)
+        stored = await heads.log_bytes(connection, [live.tournament_id])
+    return _used(live, stored.get(live.tournament_id, 0)), quota or Quota()
 
 
 async def shares_of(database: Database, live: LiveTournament) -> list[Share]:
     """What the quota of a tournament bounds; empty: there is none. Raises DatabaseUnavailable."""
-    async with database.connection() as connection:
-        quota = await quotas.quota_of(connection, live.tournament_id)
-        stored = await heads.log_bytes(connection, [live.tournament_id])
-    return [] if quota is None else shares(live, quota, stored.get(live.tournament_id, 0))
+    used, quota = await use_of(database, live)
+    return [Share(what, used[what], bound) for what, bound in quota.bounds()]
 
 
 def _need(command: Command) -> dict[str, int]:

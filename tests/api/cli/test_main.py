@@ -126,6 +126,23 @@ async def test_a_name_may_begin_with_a_dash_after_two(tallybook: Tallybook) -> N
     ) == Said(0, "20-cup\n", "")
 
 
+async def test_what_a_tournament_has_is_shown_with_a_quota_and_without(tallybook: Tallybook) -> None:
+    await tallybook.done("tournament", "create", "Cup")
+
+    async def bounds(*options: str) -> dict[str, int | None]:
+        rows = await tallybook.json("tournament", "quota", "cup", *options)
+        assert [(row["what"], row["used"] > 0) for row in rows] == [
+            ("events", True),
+            ("competitors", False),
+            ("bytes", True),
+        ]
+        return {row["what"]: row["bound"] for row in rows if row["bound"]}
+
+    assert await bounds() == {}
+    assert await bounds("--events", "9") == await bounds() == {"events": 9}
+    assert await bounds("--none") == await bounds() == {}
+
+
 async def test_tournaments_are_listed_oldest_first_with_the_number_of_their_events(tallybook: Tallybook) -> None:
     assert await tallybook.json("tournament", "list") == []
     cup, ladder = [await tallybook.json("tournament", "create", name) for name in ("Cup", "Ladder")]
