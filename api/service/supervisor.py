@@ -6,6 +6,7 @@ connections again. Children get standard input as a lifeline: when this process 
 """
 
 import asyncio
+import errno
 import os
 import socket
 import sys
@@ -194,6 +195,8 @@ def _listen(host: str, port: int, processes: int) -> list[socket.socket]:
 
 
 def _cannot_listen(host: str, port: int, error: OSError | UnicodeError, option: str) -> StartupRefused:
+    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:  # an address of another machine
+        option = "--host"
     reason = error.strerror if isinstance(error, OSError) else error
     return StartupRefused(f"Cannot listen on {host}, port {port}: {reason}; choose another with {option}.")
 

@@ -152,10 +152,11 @@ def test_a_demo_whose_port_is_taken_says_so_before_it_plays_anything(
     assert not (tmp_path / "data").exists()
 
 
-def test_a_host_that_does_not_exist_is_distinguished_from_a_port_that_is_taken(tmp_path: Path) -> None:
-    ended = said_here(["demo", "--host", "256.0.0.1", "--data-dir", str(tmp_path / "data")])
+@pytest.mark.parametrize("host", ["256.0.0.1", "192.0.2.1"])
+def test_a_host_that_is_not_here_is_distinguished_from_a_port_that_is_taken(tmp_path: Path, host: str) -> None:
+    ended = said_here(["demo", "--host", host, "--data-dir", str(tmp_path / "data")])
     sentence = one_sentence(ended)
-    assert sentence.startswith("Cannot listen on 256.0.0.1, port 8080: ")
+    assert sentence.startswith(f"Cannot listen on {host}, port 8080: ")
     assert sentence.endswith("; choose another with --host.")
 
 
