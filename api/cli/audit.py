@@ -21,7 +21,7 @@ from engine.domain.times import timestamp
 from engine.process.telemetry import log_to
 from projections.verification import all_tournaments, proof, stored_log, witness
 from projections.verification.all_tournaments import ALWAYS_UNCHECKED, PARALLEL_MAX, Plan, Report
-from projections.verification.check_proof import NOT_PROVEN, checked
+from projections.verification.check_proof import NO_PROOF, NOT_PROVEN, checked
 from projections.verification.continuous import verify_continuously
 
 FOUND_NONE = "No difference was found."
@@ -132,8 +132,10 @@ async def check_proof(
         event = checked(proof, trusted)
     except OSError as error:
         raise Unreadable(f"{error.filename} cannot be read: {error.strerror}.") from error
+    except NO_PROOF as error:
+        raise Unreadable("This is not a proof (cut off?).") from error
     except NOT_PROVEN as error:
-        raise LogDisproved(f"NOT proven: {error or repr(error)}.") from error
+        raise LogDisproved(f"NOT proven: {error}.") from error
     printing.json(event)
 
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 NOT_PROVEN = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What `checked` raises."""
+NO_PROOF = (json.JSONDecodeError, UnicodeDecodeError, KeyError, RecursionError)  # another file, or one cut off
 
 
 def checked(file: str, known: str) -> dict[str, Any]:
@@ -28,18 +28,18 @@ def known_digest(known: str, proof: dict[str, Any]) -> str:
     """The digest to trust: as given, or the file's of the tournament and the sequence that the proof leads to."""
     if len(known) == 64 and not set(known.lower()) - set("0123456789abcdef"):
         return known.lower()
-    digests = set()
-    with open(known, encoding="utf-8-sig") as file:
+    noted, at = set(), (proof["tournament"], proof["digest_sequence"])
+    with open(known, encoding="utf-8-sig", errors="replace") as file:
         for line in file:
             try:
                 note = json.loads(line)
-                if (note["tournament"], note["sequence"]) == (proof["tournament"], proof["digest_sequence"]):
-                    digests.add(note["digest"])
+                if (note["tournament"], note["sequence"]) == at:
+                    noted.add(note["digest"])
             except (ValueError, KeyError, TypeError):
                 continue  # a line that a crash cut off
-    if len(digests) != 1:
-        raise ValueError(f"the file has {len(digests)} digests of sequence {proof['digest_sequence']}, not one")
-    return str(digests.pop())
+    if len(noted) != 1:
+        raise ValueError(f"{len(noted) or 'no'} digests of sequence {at[1]} were noted; `prove --to` takes a noted one")
+    return str(noted.pop())
 
 
 def proven_event(proof: dict[str, Any], trusted: str) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
     try:
         event = checked(*arguments)
     except NOT_PROVEN as error:
-        print(f"NOT proven: {error or repr(error)}", file=sys.stderr)
+        print("This is not a proof (cut off?)." if type(error) in NO_PROOF else f"NOT proven: {error}", file=sys.stderr)
         return 1
     print(json.dumps(event, ensure_ascii=False))
     return 0

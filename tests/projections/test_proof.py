@@ -110,7 +110,10 @@ async def test_a_file_of_outside_digests_is_enough_to_check_by(
     assert checked(tmp_path, codecs.BOM_UTF8 + msgspec.json.encode(good), str(notes)).returncode == 0
     early = await proven(database, staged.tournament_id, 5, to=6)
     said = checked(tmp_path, early, str(notes))
-    assert (said.returncode, said.stderr) == (1, "NOT proven: the file has 0 digests of sequence 6, not one\n")
+    assert (said.returncode, said.stderr) == (
+        1,
+        "NOT proven: no digests of sequence 6 were noted; `prove --to` takes a noted one\n",
+    )
     with notes.open("a") as file:
         file.write(
             "\n" + notes.read_text().splitlines()[0].removeprefix("\ufeff").replace(good.digest, "00" * 32) + "\n"

@@ -255,8 +255,9 @@ async def test_check_proof_exits_with_3_for_what_is_not_proven_and_with_1_for_wh
     assert (forged.code, forged.out) == (3, "")
     assert forged.err.startswith("NOT proven: it leads to the digest ")
     assert said("check-proof", str(file), "0" * 63).err == f"{'0' * 63} cannot be read: No such file or directory.\n"
-    file.write_text("nonsense")
-    assert said("check-proof", str(file), "00" * 32).err.startswith("NOT proven: ")
+    for text in ("nonsense", file.read_text()[:-40], "{}", "\x80", "[" * 100_000):
+        file.write_text(text, encoding="latin-1")
+        assert said("check-proof", str(file), "00" * 32) == Said(1, "", "This is not a proof (cut off?).\n"), text
     nowhere = str(tmp_path / "nowhere")
     assert said("check-proof", nowhere, "00" * 32) == Said(
         1, "", f"{nowhere} cannot be read: No such file or directory.\n"
