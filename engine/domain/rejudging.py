@@ -69,7 +69,7 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
         if refusal.faults and YOUNGER.issuperset([fault.message for fault in refusal.faults]):
             return impossible(state, sequence, _without_faults(event, refusal.faults))
         faults = "; ".join(f"{fault.field} {fault.message}" for fault in refusal.faults)
-        return f"could not be made: {faults or refusal.message}"
+        return f"could not be made: {faults or refusal.message.removesuffix('.')}"
     if decided is event or decided == event:
         return None
     return "could not be made: judging would have written other values"

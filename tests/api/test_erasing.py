@@ -595,6 +595,8 @@ async def test_a_list_that_was_kept_elsewhere_erases_again_after_a_restore_and_a
     await tallybook.done("competitor", "change", slug, NAME, "--name", LATER)
     await tallybook.done("competitor", "add", slug, "Ann")
     await tallybook.done("tournament", "export", slug, "--output", str(archive))
+    assert await tallybook.json("erasures", "keep", str(kept)) == []
+    assert await outcomes(tallybook, kept) == []
     async with backup(dsn) as restore:
         await tallybook.done("competitor", "erase", slug, LATER)
         (line,) = await tallybook.json("erasures", "keep", str(kept))
