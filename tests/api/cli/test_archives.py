@@ -184,7 +184,6 @@ async def test_what_was_set_aside_stays_set_aside_and_a_stopped_tournament_stays
     await tallybook.done("tournament", "export", slug, "--output", str(file))
     (reason,) = await other.refused("tournament", "import", str(file))
     assert f"{slug} at sequence {poisoned}: event.body: could not be made: " in reason
-    assert not reason.endswith("..")
     assert await is_empty(other_owner)
 
     await tallybook.done("set-aside", slug, str(poisoned))
@@ -194,6 +193,17 @@ async def test_what_was_set_aside_stays_set_aside_and_a_stopped_tournament_stays
     assert await other.json("standings", slug, str(arena.ranking_id)) == await tallybook.json(
         "standings", slug, str(arena.ranking_id)
     )
+
+
+async def test_the_refusal_of_an_archive_with_a_poisoned_event_ends_with_one_full_stop(
+    tallybook: Tallybook, other: Tallybook, owner: asyncpg.Connection, database: Database, tmp_path: Path
+) -> None:
+    arena = await open_arena(database)
+    slug, file = str(await registry.slug_of(owner, arena.tournament_id)), tmp_path / "arena.archive"
+    await poison(owner, arena, "unknown ranking")
+    await tallybook.done("tournament", "export", slug, "--output", str(file))
+    (reason,) = await other.refused("tournament", "import", str(file))
+    assert reason.endswith("could not be made: This tournament has no ranking 999999.")
 
 
 # ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
