@@ -46,7 +46,7 @@ TOUCH_MANY: Final = {
     "api/interface/fields.py": "read",
     "engine/domain/counting.py": "totals_after totals_in_order totals_of_named",
     "engine/domain/expirations.py": "_lines_of decided lines",
-    "engine/domain/rescoring.py": "_of_competitions _of_ranking competitions_with",
+    "engine/domain/rescoring.py": "_of_competitions _of_ranking _totals competitions_with",
     "engine/domain/scoring.py": "_performed amounts_of",
     "engine/domain/steps.py": "collected in_order",
     "projections/answers/corrected_steps.py": "with_corrections",

@@ -3,8 +3,10 @@
 Pure.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Final, Literal, Protocol
 
 import msgspec
@@ -14,7 +16,7 @@ from engine.domain.commands import CausedPoints
 from engine.domain.events import Delta, Recorded, Total
 from engine.domain.faults import cited
 from engine.domain.lines import Line, Rule, part_of
-from engine.domain.state import ResultLine, ResultsState, State
+from engine.domain.state import GivenResult, ResultLine, ResultsState, State
 from engine.domain.steps import Steps
 from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
@@ -93,84 +95,127 @@ def turned_by(rule: Rule, sequence: Sequence, points: events.PointsAdded, known:
     return Turned(sequence, points, [*rule.lines(sequence, recorded_at, points, known.now)])
 
 
+Turn = tuple[bool, list[ResultLine]]
+"""Results of one competitor in one unity that start (True) or stop counting with an event."""
+Turns = dict[TotalOf, tuple[RankingId, list[Turn]]]
+"""Those with the events of a request, in their order, each with its ranking."""
+
+
+def take_turn(
+    turns: Turns, ranking_id: RankingId, lines: Iterable[tuple[TotalOf, ResultLine]], *, starting: bool
+) -> None:
+    """Adds the results that start or stop counting with the next event: that which gave them, or is reversed."""
+    for named, line in lines:
+        if (known := turns.get(named)) is None:
+            turns[named] = ranking_id, [(starting, [line])]
+        elif known[1][-1][1][-1].sequence == line.sequence:
+            known[1][-1][1].append(line)
+        else:
+            known[1].append((starting, [line]))
+
+
 class TotalsInOrder:
-    """The totals that the events of a request name: in a unity that adds results up, those after the event; of the best
-    or the last result, those after the whole request. `after`: these; `sums`: of each of the others, before the
-    request, the number of results that count, and their sum."""
+    """The totals that the events of a request name, each after its event. `totals`: for each competitor and unity, from
+    the last event to the first."""
 
-    def __init__(self, after: TotalsOfResults, sums: dict[TotalOf, tuple[int, int]]) -> None:
-        self._after, self._sums = after, sums
+    def __init__(self, totals: Mapping[TotalOf, list[Total]]) -> None:
+        self._totals = totals
 
-    def turned(self, results: Iterable[Delta], *, counting: bool) -> tuple[Total, ...]:
-        """The totals of the competitors and unities that these results name, each once, after the next event: with it,
-        they start or stop `counting`."""
-        sign, named = (1 if counting else -1), dict[TotalOf, None]()
-        for result in results:
-            one = result.unity_id, result.competitor_id
-            named[one] = None
-            if one in self._sums:
-                number, total = self._sums[one]
-                self._sums[one] = number + sign, total + sign * result.amount
-        return tuple([self._total(*one) for one in named])
-
-    def _total(self, unity_id: UnityId, competitor_id: CompetitorId) -> Total:
-        if (unity_id, competitor_id) not in self._sums:
-            return self._after[unity_id, competitor_id]
-        number, total = self._sums[unity_id, competitor_id]
-        return Total(competitor_id, unity_id, total if number else None)
+    def after_next(self, results: Iterable[Delta]) -> tuple[Total, ...]:
+        """The totals of the competitors and unities that these results name, each once, after the next event with which
+        results of theirs start or stop counting."""
+        named = dict.fromkeys([(one.unity_id, one.competitor_id) for one in results])
+        return tuple([self._totals[of].pop() for of in named])
 
 
 def totals_after(
-    results: KnownResults,
-    turned: Iterable[Turned],
-    before: Mapping[RankingId, Rule],
-    after: Mapping[RankingId, Rule],
-    *,
-    starting: bool,
+    results: KnownResults, turned: Iterable[Turned], rules: Mapping[RankingId, Rule], *, starting: bool
 ) -> Steps[TotalsInOrder]:
-    """The totals of all competitors with a result among these lines, by the rules `before` and `after` the request.
-    `starting`: they start to count. Raises LacksResults."""
-    named: dict[TotalOf, RankingId] = {}
-    given_back: GivenBack = {}
+    """The totals of all competitors with a result among these lines, by the `rules` that hold afterwards. `starting`:
+    they start to count. Raises LacksResults."""
+    turns: Turns = {}
     for one in turned:
-        for line in one.lines:
-            if line.is_result:
-                named[line.delta.unity_id, line.delta.competitor_id] = one.points.ranking_id
-                if starting:
-                    give_back(given_back, one.sequence, one.points, line, FIRST_TIME)
+        lines = result_lines(one.sequence, one.points, one.lines, FIRST_TIME)
+        take_turn(turns, one.points.ranking_id, lines, starting=starting)
         yield
-    return (yield from totals_in_order(results, named, before, after, None, given_back))
+    return (yield from totals_in_order(results, turns, rules, None))
 
 
-def give_back(
-    given_back: GivenBack, sequence: Sequence, points: events.PointsAdded, line: Line, recorded_at: datetime
-) -> None:
-    """Adds a result of these points, the event `sequence`, to those that count afterwards but not now."""
-    named, first = (line.delta.unity_id, line.delta.competitor_id), events.origin(sequence, points)
-    back = ResultLine(
-        sequence, first, line.number, line.delta.amount, points.since or recorded_at, points.competition_id
-    )
-    given_back.setdefault(named, []).append(back)
+def result_lines(
+    sequence: Sequence, points: events.PointsAdded, lines: Iterable[Line], recorded_at: datetime
+) -> Iterator[tuple[TotalOf, ResultLine]]:
+    """The results among these lines of the points, the event `sequence`, each with the total that it is part of."""
+    first, since, cause = events.origin(sequence, points), points.since or recorded_at, points.competition_id
+    for line in lines:
+        if line.is_result:
+            its = line.delta
+            back = ResultLine(sequence, first, line.number, its.amount, since, cause)
+            yield (its.unity_id, its.competitor_id), back
 
 
 def totals_in_order(
-    known: KnownResults,
-    named: Mapping[TotalOf, RankingId],
-    before: Mapping[RankingId, Rule],
-    after: Mapping[RankingId, Rule],
-    now: datetime | None,
-    given_back: GivenBack,
+    known: KnownResults, turns: Turns, rules: Mapping[RankingId, Rule], now: datetime | None
 ) -> Steps[TotalsInOrder]:
-    """As `totals_of_named`, of the rules `after` the request; `before`: those before it."""
-    sums, others = dict[TotalOf, tuple[int, int]](), dict[TotalOf, RankingId]()
-    for one, ranking_id in named.items():
-        if (its := known.get(ranking_id)) is not None and its.adds_up(one[0]):
-            counting = [*counting_results(its, before[ranking_id], *one, now)]
-            sums[one] = len(counting), sum(counting)
-        else:
-            others[one] = ranking_id
-        yield
-    return TotalsInOrder((yield from totals_of_named(known, others, after, now, given_back)), sums)
+    """The totals after each of the events with which these results turn. `rules`, `now`: as in `totals_of_named`.
+    Raises LacksResults."""
+    results = _read_of(known, {ranking_id for ranking_id, _ in turns.values()})
+    totals: dict[TotalOf, list[Total]] = {}
+    for named, (ranking_id, its) in turns.items():
+        of, rule, (unity_id, competitor_id) = results[ranking_id], rules[ranking_id], named
+        if len(its) == 1:  # the usual case, which needs no order
+            ((starts, lines),) = its
+            total = total_of_results(of, rule, unity_id, competitor_id, now, lines if starts else ())
+            totals[named] = [Total(competitor_id, unity_id, total)]
+            yield
+            continue
+        running = running_totals(of, rule, unity_id, competitor_id, now, its)
+        next(running)
+        totals[named] = []
+        for total in running:
+            totals[named].append(Total(competitor_id, unity_id, total))
+            yield
+        totals[named].reverse()
+    return TotalsInOrder(totals)
+
+
+def running_totals(
+    results: ResultsState,
+    rule: Rule,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    now: datetime | None,
+    turns: Collection[Turn],
+) -> Iterator[int | None]:
+    """The total of a competitor in a unity before a request, then after each of its `turns`. `rule`, `now`: as in
+    `total_of_results`, after the request. The `results` may be those before the request, or those after it."""
+    started = {line.sequence for starts, lines in turns if starts for line in lines}
+    stopping = [line for starts, lines in turns if not starts for line in lines]
+    counting = counting_results(results, rule, unity_id, competitor_id, now)
+    others = (one for one in counting if one.sequence not in started)
+    if results.adds_up(unity_id):
+        added = [one.result for one in (*others, *stopping)]
+        number, total = len(added), sum(added)
+        yield total if number else None
+        for starts, lines in turns:
+            sign = 1 if starts else -1
+            number, total = number + sign * len(lines), total + sign * sum([line.result for line in lines])
+            yield total if number else None
+        return
+    first = [ResultLine(one.sequence, one.origin, 0, one.result, one.recorded_at, None) for one in islice(others, 1)]
+    heap = [(results.precedence(unity_id, line), line.result) for line in (*first, *stopping)]
+    heapify(heap)
+    yield heap[0][1] if heap else None
+    stopped = set[int]()
+    for starts, lines in turns:
+        for line in lines:
+            number = results.precedence(unity_id, line)
+            if starts:
+                heappush(heap, (number, line.result))
+            else:
+                stopped.add(number)
+        while heap and heap[0][0] in stopped:
+            heappop(heap)
+        yield heap[0][1] if heap else None
 
 
 def totals_of_named(
@@ -183,17 +228,22 @@ def totals_of_named(
     """The totals of these competitors and unities in their rankings, by the `rules` that hold afterwards. `now`: the
     time up to which results have expired then; None: none expires by the change. `given_back`: results that count
     afterwards but not now. Raises LacksResults."""
-    results = {one: known.get(one) for one in named.values()}
-    if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
-        raise LacksResults(missing)
+    results = _read_of(known, set(named.values()))
     totals = {}
     for (unity_id, competitor_id), ranking_id in named.items():
         its, back = results[ranking_id], given_back.get((unity_id, competitor_id), ())
-        assert its is not None
         total = total_of_results(its, rules[ranking_id], unity_id, competitor_id, now, back)
         totals[unity_id, competitor_id] = Total(competitor_id, unity_id, total)
         yield
     return totals
+
+
+def _read_of(known: KnownResults, ranking_ids: Collection[RankingId]) -> dict[RankingId, ResultsState]:
+    """The results of these rankings. Raises LacksResults."""
+    found = {one: its for one in ranking_ids if (its := known.get(one)) is not None}
+    if missing := [one for one in ranking_ids if one not in found]:
+        raise LacksResults(missing)
+    return found
 
 
 def total_of_results(
@@ -208,7 +258,9 @@ def total_of_results(
     their sum. None: none does."""
     counting = counting_results(results, rule, unity_id, competitor_id, now, given_back)
     first = next(counting, None)
-    return first if first is None or not results.adds_up(unity_id) else first + sum(counting)
+    if first is None or not results.adds_up(unity_id):
+        return None if first is None else first.result
+    return first.result + sum([one.result for one in counting])
 
 
 def counting_results(
@@ -218,12 +270,12 @@ def counting_results(
     competitor_id: CompetitorId,
     now: datetime | None,
     given_back: Iterable[ResultLine] = (),
-) -> Iterator[int]:
+) -> Iterator[GivenResult]:
     """The results that count, as `total_of_results` takes them."""
     for one in results.of(unity_id, competitor_id, given_back):
         its = one.sequence, one.origin, one.recorded_at, one.competition_id
         if rule.counts(*its, competitor_id, unity_id, now):
-            yield one.result
+            yield one
 
 
 def signed(sign: Literal[-1, 1], deltas: Iterable[Delta]) -> tuple[Delta, ...]:

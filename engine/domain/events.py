@@ -562,7 +562,7 @@ class PointsScored(PointsAdded, frozen=True, kw_only=True):
     points took place with that one, and have its place in the order of the log. None: this is the first.
     `silent`, `silent_results`: lines that do not change totals by themselves: they do not count at present, or, in a
     correction, they are results. `totals`: in a correction, for each competitor with a result that counts, the total
-    as in PointsReversed.
+    after the event.
     """
 
     tag = "PointsScored"
@@ -593,8 +593,7 @@ class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
     stop counting, perhaps none. Unless it undoes or redoes points, it follows its cause in the same block. Structural
     because a voiding reverses only points that are not undone. `instead_of`: that of the event `reverses`.
 
-    `totals`: for each competitor with a result that starts or stops counting, the total: of a sum, after the event; of
-    the best or the last result, after the whole request.
+    `totals`: for each competitor with a result that starts or stops counting, the total after the event.
     """
 
     tag = "PointsReversed"

@@ -14,7 +14,7 @@ from engine.domain.counting import (
     KnownResults,
     TotalOf,
     closed_among,
-    give_back,
+    result_lines,
     totals_of_named,
 )
 from engine.domain.errors import Conflict
@@ -165,8 +165,8 @@ class _Sums:
     def start(self, recorded: Recorded, points: events.PointsAdded, line: Line) -> None:
         """Adds a line of these recorded points that starts to count."""
         self._take(points.ranking_id, line, 1)
-        if line.is_result:
-            give_back(self._given_back, recorded.sequence, points, line, recorded.recorded_at)
+        for named, back in result_lines(recorded.sequence, points, [line], recorded.recorded_at):
+            self._given_back.setdefault(named, []).append(back)
 
     def _take(self, ranking_id: RankingId, line: Line, sign: int) -> None:
         sums = self._deltas.setdefault(ranking_id, {})

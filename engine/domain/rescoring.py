@@ -24,12 +24,13 @@ from engine.domain.commands import (
     ReopenRanking,
 )
 from engine.domain.counting import (
-    GivenBack,
     KnownResults,
     TotalOf,
     TotalsInOrder,
+    Turns,
     closed_among,
     signed,
+    take_turn,
     totals_in_order,
 )
 from engine.domain.errors import Conflict, Unacceptable
@@ -409,16 +410,15 @@ def _refuse_beyond(most: int, scores: Iterable["_Scores"]) -> None:
 def _totals(scores: Items["_Scores"], known: KnownResults, now: datetime | None) -> Steps[TotalsInOrder]:
     """The totals of all results that change. Raises LacksResults."""
     scores = [one for one in scores if one.of_results]
-    named, back, rules = dict[TotalOf, RankingId](), GivenBack(), {one.rule.ranking_id: one.rule for one in scores}
+    turns, rules = Turns(), {one.rule.ranking_id: one.rule for one in scores}
     taken: dict[RankingId, dict[Sequence, dict[LineName, Sequence]]] = {ranking_id: {} for ranking_id in rules}
     for number, one in enumerate(scores):
-        named |= dict.fromkeys(one.results(), one.rule.ranking_id)
         if one.before is not None:
             taken[one.rule.ranking_id][one.before.first] = dict.fromkeys(chain(*one.taken.values()), NOT_RECORDED)
-        for total_of, line in one.new_results(Sequence(NOT_RECORDED + number)):
-            back.setdefault(total_of, []).append(line)
+        one.turn_results(turns, Sequence(NOT_RECORDED + number))
+        yield
     after = {ranking_id: rule.replacing(taken[ranking_id]) for ranking_id, rule in rules.items()}
-    return (yield from totals_in_order(known, named, rules, after, now, back))
+    return (yield from totals_in_order(known, turns, after, now))
 
 
 class _Scores:
@@ -450,15 +450,19 @@ class _Scores:
                 self.taken.setdefault(line.sequence, set()).add(one)
         self.size = len(self._new) + sum(map(len, self.taken.values()))
 
-    def results(self) -> Iterator[TotalOf]:
-        """Those that change."""
-        return (one[::-1] for one in chain(self._new, *self.taken.values()) if one[1] in self.of_results)
+    def turn_results(self, turns: Turns, sequence: Sequence) -> None:
+        """Adds the results that stop and start counting with each of the events. `sequence`: of the one that gives
+        results."""
+        for gave, replaced in sorted(self.taken.items()):
+            lines = self._results(gave, {one: self._given[one].amount for one in replaced})
+            take_turn(turns, self.rule.ranking_id, lines, starting=False)
+        take_turn(turns, self.rule.ranking_id, self._results(sequence, self._new), starting=True)
 
-    def new_results(self, sequence: Sequence) -> Iterator[tuple[TotalOf, ResultLine]]:
-        """Those that count, given by the event `sequence`."""
+    def _results(self, sequence: Sequence, lines: Mapping[LineName, int]) -> Iterator[tuple[TotalOf, ResultLine]]:
+        """Those of these lines that count if the event gives them."""
         first = sequence if self.before is None else self.before.first
-        counting = self._counting(sequence, self._new)
-        for number, (one, result) in enumerate(self._new.items()):
+        counting = self._counting(sequence, lines)
+        for number, (one, result) in enumerate(lines.items()):
             if one[1] in self.of_results and one in counting:
                 yield one[::-1], ResultLine(sequence, first, number, result, self._since, self._competition_id)
 
@@ -485,7 +489,7 @@ class _Scores:
             competition_id=self._competition_id,
             deltas=signed(-1, sums),
             reverses=sequence,
-            totals=totals.turned([one for one in counting if one.unity_id in self.of_results], counting=False),
+            totals=totals.after_next([one for one in counting if one.unity_id in self.of_results]),
             replaced=tuple(replaced),
             instead_of=None if sequence == self.before.first else self.before.first,
         )
@@ -511,7 +515,7 @@ class _Scores:
             since=None if before is None else before.since,
             silent=tuple(silent),
             silent_results=tuple(silent_results if totals is None else results + silent_results),
-            totals=() if totals is None else totals.turned(results, counting=True),
+            totals=() if totals is None else totals.after_next(results),
         )
 
     @property

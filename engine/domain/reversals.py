@@ -112,7 +112,7 @@ def _reversals(
             f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
             "more than can be reversed at once."
         )
-    totals = finished(totals_after(known.results, reversed_, before, after, starting=not takes_back))
+    totals = finished(totals_after(known.results, reversed_, after, starting=not takes_back))
     return [
         events.PointsReversed(
             ranking_id=one.points.ranking_id,
@@ -120,7 +120,7 @@ def _reversals(
             competition_id=competition_id,
             reverses=one.sequence,
             struck=struck,
-            totals=totals.turned(one.part.results, counting=not takes_back),
+            totals=totals.after_next(one.part.results),
             instead_of=one.points.instead_of,
         )
         for one in reversed_
@@ -137,7 +137,7 @@ def reverse_points(state: State, command: commands.ReversePoints, known: Known =
     after = {one: rule.undoing(roots, undone=undo) for one, rule in before.items()}
     rules = before if undo else after
     turned = [turned_by(rules[points.ranking_id], sequence, points, known) for sequence, points in roots.items()]
-    totals = finished(totals_after(known.results, turned, before, after, starting=not undo))
+    totals = finished(totals_after(known.results, turned, after, starting=not undo))
     for one in sorted(turned, key=lambda one: one.points.ranking_id != command.ranking_id):
         ranking_id = one.points.ranking_id
         if undo and len(state.rankings[ranking_id].undone) >= UNDONE_MAX:
@@ -149,7 +149,7 @@ def reverse_points(state: State, command: commands.ReversePoints, known: Known =
                 deltas=signed(-1 if undo else 1, one.part.deltas),
                 reverses=one.sequence,
                 undone=undo,
-                totals=totals.turned(one.part.results, counting=not undo),
+                totals=totals.after_next(one.part.results),
             )
         )
     return tuple(reversals)

@@ -97,11 +97,14 @@ class ResultLine(NamedTuple):
 class ResultsState(Protocol):
     """The results of a ranking, which no state keeps: they are read from the log when they are needed. `of` returns
     those of a competitor in a unity, with the lines `given_back`. The first one that counts is the total, unless the
-    unity counts their sum (`adds_up`). Results that do not count may be missing; those given back are."""
+    unity counts their sum (`adds_up`). Results that do not count may be missing; those given back are. The first
+    line has the least number of `precedence`."""
 
     def of(
         self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[ResultLine] = ()
     ) -> Iterator[GivenResult]: ...
+
+    def precedence(self, unity_id: UnityId, line: ResultLine) -> int: ...
 
     def adds_up(self, unity_id: UnityId) -> bool: ...
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, Recorded, Scored, Total
+from engine.domain.events import Delta, Points, Recorded, Total
 from engine.domain.expiry import Expiry
 from engine.domain.marks import mark_of
 from engine.domain.state import ResultLine
@@ -92,7 +92,7 @@ class Results:
         is_last, sign = unity.counts is Counts.LAST, unity.better
         if given_back:
             back_by = {line.sequence: (line.recorded_at, line.competition_id) for line in given_back}
-            back = [self._number(unity_id, line.origin, line.sequence, line.number, line.result) for line in given_back]
+            back = [self.precedence(unity_id, line) for line in given_back]
             is_short = isinstance(numbers, list) and len(numbers) < _FEW
             numbers = sorted([*numbers, *back]) if is_short else merge(numbers, sorted(back))
         for number in numbers:
@@ -109,6 +109,10 @@ class Results:
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
         return len(self._numbers) * _COMPETITOR_BYTES + self._count * _RESULT_BYTES
+
+    def precedence(self, unity_id: UnityId, line: ResultLine) -> int:
+        """The number that is least for the first of a competitor's results in the unity."""
+        return self._number(unity_id, line.origin, line.sequence, line.number, line.result)
 
     def adds_up(self, unity_id: UnityId) -> bool:
         """Whether the total is the sum of the results."""
@@ -142,9 +146,15 @@ class Results:
         """Removes the lines of the event `sequence` that are not wanted."""
         self._turn(sequence, False, lambda delta: not wanted(delta))
 
-    def given_by(self, sequence: Sequence) -> tuple[Scored, ...]:
-        """The results that the event `sequence` gave, counting or not; none if it is not there."""
-        return self._given[sequence][2].given_results if sequence in self._given else ()
+    def given_by(self, sequence: Sequence) -> Iterator[tuple[tuple[UnityId, CompetitorId], ResultLine]]:
+        """The results that the event `sequence` gave, counting or not, each with its unity and competitor; none if it
+        is not there."""
+        if sequence in self._given:
+            recorded_at, competition_id, points = self._given[sequence]
+            first = points.instead_of or sequence
+            for number, one in enumerate(points.given_results):
+                line = ResultLine(sequence, first, number, one.amount, recorded_at, competition_id)
+                yield (one.unity_id, one.competitor_id), line
 
     def has_of(self, competition_id: CompetitionId) -> bool:
         """Whether the competition gave results, even if they do not count."""

@@ -4,7 +4,7 @@ They read it again, because memory holds only a board and sums. All are about th
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Container, Iterator, Mapping
+from collections.abc import AsyncIterator, Container, Iterator
 from collections.abc import Sequence as Items
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
@@ -15,7 +15,7 @@ import msgspec
 from asyncpg import Connection
 from msgspec import UNSET
 
-from engine.domain.counting import TotalOf, counting_results, signed, total_of_results
+from engine.domain.counting import Turns, running_totals, signed, take_turn, total_of_results
 from engine.domain.errors import LogForked
 from engine.domain.events import (
     CompetitionChanged,
@@ -88,16 +88,7 @@ class LogChecks:
         for sequence, undoing in undone.items():
             async for finding in self._undone(sequence, undoing, together):
                 yield finding
-        scored = {
-            (line.unity_id, line.competitor_id) for _, event in facts.reversing for line in event.totals if event.scores
-        }
-        found, later = list[Finding](), dict[TotalOf, tuple[int, int]]()
-        for sequence, event in reversed(facts.reversing):
-            if event.totals:
-                results = await self._results_of(event.ranking_id)
-                found[:0] = self._total_faults(sequence, event, results, scored, later)
-                self._note_turned(sequence, event, results, later)
-        for finding in found:
+        for finding in self._total_faults(facts, await self._turns_of(facts)):
             yield finding
         if facts.expirations:
             async for finding in self._expired(facts.expirations):
@@ -259,48 +250,46 @@ class LogChecks:
             kept[ranking_id] = results
         return kept[ranking_id]
 
-    def _total_faults(
-        self,
-        sequence: Sequence,
-        event: PointsScored | PointsReversed | PointsExpired,
-        results: Results,
-        scored: Container[TotalOf],
-        later: Mapping[TotalOf, tuple[int, int]],
-    ) -> Iterator[Finding]:
-        """Compares the totals that an event names with the totals of the results. `scored`: those that the block names
-        once more, because results were scored again after they expired. `later`: of sums, what the events of the block
-        after this one have added: the number of results, and their sum."""
-        rule = rule_of(self._folding.board, event.ranking_id)
-        for line in event.totals:
-            unity_id, competitor_id = of = line.unity_id, line.competitor_id
-            if isinstance(event, PointsExpired) and of in scored:
-                continue
-            expected = total_of_results(results, rule, unity_id, competitor_id, self._now)
-            if of in later:
-                counting = [*counting_results(results, rule, unity_id, competitor_id, self._now)]
-                number, total = later[of]
-                expected = None if len(counting) == number else sum(counting) - total
-            if line.total != expected:
-                named = f"competitor {competitor_id} in unity {unity_id}"
-                yield Finding(sequence, "event.totals", f"of {named} is {line.total}; their results give {expected}")
+    async def _turns_of(self, facts: BlockFacts) -> Turns:
+        """The results that start or stop counting with the events of the block that name totals. Those that expire do
+        so before all others."""
+        board, turns = self._folding.board, Turns()
+        for sequence, event in facts.reversing:
+            if event.totals:
+                results = await self._results_of(event.ranking_id)
+                if not isinstance(event, PointsExpired):
+                    named = {(line.unity_id, line.competitor_id) for line in event.totals}
+                    lines = [one for one in results.given_by(root(sequence, event)) if one[0] in named]
+                    starting = isinstance(event, PointsScored) or counts_after(board, event)
+                    take_turn(turns, event.ranking_id, lines, starting=starting)
+        return turns
 
-    def _note_turned(
-        self,
-        sequence: Sequence,
-        event: PointsScored | PointsReversed | PointsExpired,
-        results: Results,
-        later: dict[TotalOf, tuple[int, int]],
-    ) -> None:
-        """Adds the results that start or stop counting with the event, where they are summed, to what is `later` than
-        the event before."""
-        if isinstance(event, PointsExpired):
-            return  # the first of those that name totals
-        sign = 1 if isinstance(event, PointsScored) or counts_after(self._folding.board, event) else -1
-        named = {(line.unity_id, line.competitor_id) for line in event.totals if results.adds_up(line.unity_id)}
-        for result in results.given_by(root(sequence, event)):
-            if (of := (result.unity_id, result.competitor_id)) in named:
-                number, total = later.get(of, (0, 0))
-                later[of] = number + sign, total + sign * result.amount
+    def _total_faults(self, facts: BlockFacts, turns: Turns) -> Iterator[Finding]:
+        """Compares the totals that the events of the block name with the totals of the results, as they turn."""
+        board, kept, now = self._folding.board, self._folding.results, self._now
+        running = {
+            named: running_totals(kept[ranking_id], rule_of(board, ranking_id), *named, now, its)
+            for named, (ranking_id, its) in turns.items()
+        }
+        before = {named: next(totals) for named, totals in running.items()}
+        scored = {
+            (line.unity_id, line.competitor_id) for _, event in facts.reversing for line in event.totals if event.scores
+        }
+        for sequence, event in facts.reversing:
+            for line in event.totals:
+                unity_id, competitor_id = named = line.unity_id, line.competitor_id
+                if named not in running:
+                    results, rule = kept[event.ranking_id], rule_of(board, event.ranking_id)
+                    expected = total_of_results(results, rule, *named, now)
+                elif not isinstance(event, PointsExpired):
+                    expected = next(running[named], None)
+                elif named in scored:
+                    continue  # results were scored again after they expired
+                else:
+                    expected = before[named]
+                if line.total != expected:
+                    of = f"competitor {competitor_id} in unity {unity_id}"
+                    yield Finding(sequence, "event.totals", f"of {of} is {line.total}; their results give {expected}")
 
     # ── Expiry ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -24,7 +24,7 @@ from engine.domain.events import (
     Total,
     UnityAdded,
 )
-from engine.domain.terms import CompetitionId, CompetitorId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, UnityId
 from engine.log import registry
 from projections.verification import log_checks
 from tests.calls import Calls
@@ -163,30 +163,45 @@ async def test_the_points_of_a_result_and_of_its_correction_are_those_of_the_sco
     assert not named(await verified(database))
 
 
-@pytest.mark.parametrize(("totals", "found"), [((1, 2), set()), ((2, 2), {"event.totals"}), ((1, 3), {"event.totals"})])
-async def test_each_event_of_a_request_names_the_total_of_a_sum_after_it(
-    database: Database, totals: tuple[int, ...], found: set[str]
+@pytest.mark.parametrize(
+    ("counts", "totals", "found"),
+    [
+        (Counts.SUM, (2, 5), set()),
+        (Counts.SUM, (5, 5), {"event.totals"}),
+        (Counts.SUM, (2, 6), {"event.totals"}),
+        (Counts.BEST, (2, 3), set()),
+        (Counts.BEST, (3, 3), {"event.totals"}),
+        (Counts.BEST, (2, 2), {"event.totals"}),
+        (Counts.LAST, (2, 3), set()),
+        (Counts.LAST, (3, 3), {"event.totals"}),
+        (Counts.LAST, (None, 3), {"event.totals"}),
+    ],
+)
+async def test_each_event_of_a_request_names_the_total_after_it(
+    database: Database, counts: Counts, totals: tuple[int | None, ...], found: set[str]
 ) -> None:
-    """Ann won twice before a scoring for wins was declared."""
+    """Ann won 2:1, then 3:1, before a scoring for goals was declared."""
     match = await Match.of(database)
-    arena, won, ann = match.arena, UnityId(3 * 10**6), match.arena.competitors[0]
-    matches = match.competition_id, CompetitionId(2 * 10**6)
-    award = Award(unity_id=won, value="outcome", outcomes=("win",))
+    arena, goals, ann = match.arena, UnityId(3 * 10**6), match.arena.competitors[0]
+    matches = {match.competition_id: 2, CompetitionId(2 * 10**6): 3}
+    award = Award(unity_id=goals, value="for", outcomes=("win",))
     scored = [
         PointsScored(
             ranking_id=arena.ranking_id,
             competition_id=one,
             deltas=(),
-            silent_results=(Scored(ann, won, 1),),
-            totals=(Total(ann, won, total),),
+            silent_results=(Scored(ann, goals, amount),),
+            totals=(Total(ann, goals, total),),
         )
-        for one, total in zip(matches, totals, strict=True)
+        for (one, amount), total in zip(matches.items(), totals, strict=True)
     ]
+    absent = "none" if counts is Counts.SUM else None
     async with database.connection() as connection:
-        wins = UnityAdded(ranking_id=arena.ranking_id, unity_id=won, name="wins", absent="none")
-        await record(connection, arena.tournament_id, wins)
-        for one in matches:
-            await record(connection, arena.tournament_id, replace(match.added, competition_id=one))
+        unity = UnityAdded(ranking_id=arena.ranking_id, unity_id=goals, name="goals", counts=counts, absent=absent)
+        await record(connection, arena.tournament_id, unity)
+        for one, amount in matches.items():
+            added = replace(match.added, competition_id=one, result=f"{amount}:1")
+            await record(connection, arena.tournament_id, added)
         declared = replace(match.declared, scorings=(Scoring(awards=(award,)),))
         await record(connection, arena.tournament_id, declared, *scored)
     assert {place for _, place in named(await verified(database))} == found

@@ -3,6 +3,7 @@
 import csv
 import io
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -29,6 +30,8 @@ _TIME: Final = """
 """
 NONE: Final = "\N{EN DASH}"
 Places = dict[int, tuple[str, int | None]]
+Within = dict[int, dict[int | None, int | None]]
+"""By the end of a request, and by competition."""
 _HEAD: Final = "SELECT max(sequence) FROM event WHERE tournament_id = $1"
 _STANDING: Final = "SELECT unity_id, competitor_id, position, total FROM standing WHERE tournament_id = $1"
 
@@ -125,19 +128,38 @@ class Doors:
                     total = totals.get((number, one), unity.of_nothing)
                     before = [unity.of_nothing, *[line["total"] for line in its]]
                     told = [{**line, "total_before": was} for line, was in zip(its, before, strict=False)]
-                    self._compare_changes("history", told, total, number, one, head)
+                    within = self._totals_within(its, number, one)
+                    self._compare_changes("history", told, within, total, number, one, head)
                     query = f"unity={number}&competitor={one}&limit={random.choice([2, 200, 200])}"
                     steps = await self._all(f"rankings/{ranking}/explain.json?{query}", "steps", "from")
-                    self._compare_changes("explained", steps, total, number, one, head)
+                    self._compare_changes("explained", steps, within, total, number, one, head)
+
+    def _totals_within(self, lines: list[Any], number: int, one: int) -> Within:
+        """Where points do not expire, the totals that the model has after each of the competitions that changed one in
+        one request. An explanation leaves out what changes nothing."""
+        found: Within = {}
+        for end, its in groupby(lines, lambda line: self._model.end_of_request(line["sequence"])):
+            order = list(dict.fromkeys(line["competition_id"] for line in its))
+            if self._model.unity(number).lasts is None and len(order) > 1:
+                found[end] = dict(zip(order, self._model.totals_within(end, number, one, order), strict=True))
+        return found
 
     def _compare_changes(
-        self, door: str, changes: list[Any], total: int | None, number: int, one: int, moment: Moment
+        self, door: str, changes: list[Any], within: Within, total: int | None, number: int, one: int, moment: Moment
     ) -> None:
-        """Each total is that after which the next change begins. The deltas of a competition are what it gives."""
+        """Each total is that after which the next change begins. Of competitions of one request, each has its own. The
+        deltas of a competition are what it gives."""
         unity, door = self._model.unity(number), f"{door} {one} in {number}"
         before = [change["total_before"] for change in changes]
         after = [change["total"] for change in changes]
         self._compare(door, [*before, total], [unity.of_nothing, *after], moment)
+        found = {
+            (end, change["competition_id"]): change["total"]
+            for change in changes
+            if (end := self._model.end_of_request(change["sequence"])) in within
+        }
+        expected = {(end, cause): within[end].get(cause, total) for (end, cause), total in found.items()}
+        self._compare(f"{door}, within", found, expected, moment)
         deltas = [change["delta"] or 0 for change in changes]
         if unity.counts != "sum":
             assert not any(deltas)
@@ -148,8 +170,8 @@ class Doors:
             given: dict[int | None, int] = {}
             for change, delta in zip(changes, deltas, strict=True):
                 given[change["competition_id"]] = given.get(change["competition_id"], 0) + delta
-            found = {cause: amount for cause, amount in given.items() if amount}
-            self._compare(f"{door}, given", found, self._model.given_by(number, one, moment), moment)
+            gave = {cause: amount for cause, amount in given.items() if amount}
+            self._compare(f"{door}, given", gave, self._model.given_by(number, one, moment), moment)
 
     async def _all(self, path: str, lines: str, follows: str) -> list[Any]:
         """What all pages of an answer list as `lines`. `follows`: the parameter that asks for the next one."""

@@ -206,8 +206,11 @@ class Model:
 
     def totals(self, moment: Moment) -> dict[tuple[int, int], int]:
         """By unity and competitor."""
+        return self._totals(self.counting(self.state(moment.upto), moment))
+
+    def _totals(self, lines: Iterable[Line]) -> dict[tuple[int, int], int]:
         found: dict[tuple[int, int], int] = {}
-        for line in self.counting(self.state(moment.upto), moment):
+        for line in lines:
             unity, named = self.unities[line.ranking][line.unity], (line.unity, line.competitor)
             before = found.get(named)
             if before is None or unity.counts == "last":
@@ -225,6 +228,29 @@ class Model:
             if (line.unity, line.competitor) == (unity, competitor):
                 found[line.competition] = found.get(line.competition, 0) + line.amount
         return {one: amount for one, amount in found.items() if amount}
+
+    def totals_within(
+        self, end: int, unity: int, competitor: int, competitions: Iterable[int | None]
+    ) -> list[int | None]:
+        """The totals in a unity whose points do not expire, during the request that ends so: after each of these
+        competitions, or none, has come to give what it gives after the request, one by one."""
+        begun = self.begin_of_request(end) - 1
+        before, after = [
+            [
+                line
+                for line in self.given(self.state(upto), None)
+                if (line.unity, line.competitor) == (unity, competitor)
+            ]
+            for upto in (begun, end)
+        ]
+        found, done = list[int | None](), set[int | None]()
+        for one in competitions:
+            done.add(one)
+            lines = [line for line in before if line.competition not in done]
+            lines += [line for line in after if line.competition in done]
+            totals = self._totals(sorted(lines, key=lambda line: line.sequence))
+            found.append(totals.get((unity, competitor), self.unity(unity).of_nothing))
+        return found
 
     def standings(self, ranking: int, moment: Moment) -> dict[int, Standings]:
         """Of each unity."""

@@ -54,6 +54,7 @@ UNITIES: Final = {
         305: Unity(lasts=timedelta(weeks=2), on=timedelta(weeks=1)),
         306: Unity(counts="best", descending=False),
         309: Unity(absent=True, descending=False),
+        310: Unity(counts="last"),
     },
 }
 RANKINGS: Final = tuple(UNITIES)

@@ -5,11 +5,6 @@ import io
 import json
 from typing import Any
 
-from api.webhooks.totals import Windows
-from engine.domain.marks import BEYOND
-from engine.domain.terms import Sequence
-from engine.log import heads, undecoded
-from projections.answers.totals import PastTotals
 from projections.tables.worker import Worker
 from tests.api.asking import refused
 from tests.api.interface.resources.test_results import give, sequence_of
@@ -17,7 +12,6 @@ from tests.api.public_boards import Board, change
 from tests.api.web.test_board import lines_of
 from tests.projections.verified import verified
 from tests.service import Answer, Season, Service
-from tests.spectator import Spectator, follow
 
 NONE = "\N{EN DASH}"
 _STANDING = "SELECT position, total FROM standing WHERE unity_id = $1 ORDER BY position, enrolled"
@@ -170,84 +164,6 @@ async def test_corrected_results_leave_no_total_of_nothing(service: Service, sea
     assert await after("", result="") == nobody
     await Worker(service.database).catch_up()
     assert not (await verified(service.database)).differences
-
-
-async def test_each_competition_of_one_request_has_its_own_change_of_a_total(
-    service: Service, season: Season, board: Board
-) -> None:
-    """Results scored at once, corrected at once, and two gifts for one of them voided."""
-    client, (ada, bob, cid) = season.client, season.ids
-    path, won = await make(season, main_unity_name="won", main_unity_sort="DESC")
-    matches = []
-    for other in bob, cid:
-        form = {"group_id": 1, "participants": f"{ada},{other}", "result": "1:0"}
-        matches.append((await client.post("competitions.json", form)).json["competition"]["id"])
-    await change(client, published="true")
-    begun, number = await board.sequence(), int(path.removeprefix("rankings/"))
-    scorings = [{"awards": [{"unity": won, "from": "outcome", "outcomes": ["win"]}]}]
-    answer = await client.put(f"{path}/scoring.json", {"scorings": json.dumps(scorings)})
-    assert answer.status == 200, answer.body
-    for results in ("0:1", "0:2"), ("2:0", "3:0"):
-        items = [{"competition": one, "result": result} for one, result in zip(matches, results, strict=True)]
-        assert (await client.put("results.json", {"items": json.dumps(items)})).status == 200
-    for delta in 5, -2:
-        await give(client, path, (ada, won, delta), competition_id=matches[0])
-    for verb in "void", "unvoid":
-        assert (await client.put(f"competitions/{matches[0]}/{verb}.json")).status == 200
-    first, second = matches
-    expected: list[tuple[int, int, int | None]] = [
-        *[(first, 1, 1), (second, 1, 2)],
-        *[(first, -1, 1), (second, -1, None)],
-        *[(first, 1, 1), (second, 1, 2)],
-        *[(first, 5, 7), (first, -2, 5)],
-        *[(first, -1, 4), (first, -5, -1), (first, 2, 1)],
-        *[(first, 1, 2), (first, 5, 7), (first, -2, 5)],
-    ]
-    told = (await client.get(f"{path}/explain.json?competitor={ada}&unity={won}")).json["explanation"]["steps"]
-    lines = (await client.get(f"{path}/history.json?competitor={ada}&unity={won}")).json["history"]
-    for changes in lines, [step for step in told if step["delta"] is not None]:
-        assert [(one["competition_id"], one["delta"], one["total"]) for one in changes] == expected
-    after = {line["sequence"]: line["total"] for line in lines}
-
-    for token, door in (client.token, "tournament"), (None, "board"):
-        spectator, last = Spectator(), await board.sequence()
-        address = f"{service.url}/{door}/{client.tournament}/events?after=0"
-        await follow(lambda where=address: where, token, spectator, lambda who=spectator, end=last: who.sequence >= end)
-        sent = [(data["sequence"], line) for _, data in spectator.told for line in data.get("totals", ())]
-        totals = {sequence: total for sequence, (one, unity, total) in sent if (one, unity) == (ada, won)}
-        assert len(totals) == len(after) - 2  # the gifts are results
-        assert totals.items() <= after.items()
-    race = (await board.get(f"race.json?ranking={number}")).json
-    raced = dict(zip(race["sequences"], race["totals"][0], strict=True))
-    assert {sequence: raced[sequence] for sequence in after} == after
-    mark = 0
-    for sequence, _, _, changes in (await board.get(f"passage.json?ranking={number}&at={begun}")).json["steps"]:
-        if its := [int(amount) for one, _, amount in changes if one == 0]:
-            mark += sum(its)
-            assert (mark - BEYOND if mark else None) == after[sequence]
-    assert await _in_messages(service, board, last, (ada, won)) == [
-        (sequence, delta, total) for sequence, (_, delta, total) in zip(after, expected, strict=True)
-    ]
-    await Worker(service.database).catch_up()
-    assert not (await verified(service.database)).differences
-
-
-async def _in_messages(
-    service: Service, board: Board, last: int, of: tuple[int, int]
-) -> list[tuple[int, int | None, int | None]]:
-    """The changes that messages to a webhook tell of a competitor in a unity."""
-    database = service.database
-    async with database.connection() as connection:
-        tournament = await connection.fetchval("SELECT tournament_id FROM tournament WHERE slug = $1", board.slug)
-        begin = heads.beginning(tournament)
-        events = await undecoded.stored(connection, tournament, undecoded.EventSpan(begin, Sequence(last)))
-    window = await Windows(database.connection, PastTotals(database)).window(tournament, begin, (), Sequence(last))
-    return [
-        (stored.sequence, line.delta, line.total)
-        for stored in events
-        for line in window.lines_after(stored)
-        if (line.competitor_id, line.unity_id) == of
-    ]
 
 
 async def test_what_does_not_fit_an_absent_total_is_refused(season: Season) -> None:
