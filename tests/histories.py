@@ -936,13 +936,24 @@ def voided_in(log: Iterable[Recorded]) -> set[CompetitionId]:
 
 
 def counted_in(log: list[Recorded]) -> list[Recorded]:
-    """The events of `log` that add points, without those that are undone or whose competition is voided at its end."""
+    """The events of `log` that add points, without those that are undone or whose competition is voided at its end, and
+    without lines that a correction took back."""
     undone, voided = undone_in(log), voided_in(log)
-    return [
-        r
-        for r in log
-        if isinstance(r.event, events.PointsAdded) and r.sequence not in undone and r.event.competition_id not in voided
-    ]
+    taken_back: dict[Sequence, set[tuple[int, int]]] = {}
+    for event in [recorded.event for recorded in log]:
+        if isinstance(event, events.PointsReversed):
+            taken_back.setdefault(event.reverses, set()).update(event.replaced)
+    counted = []
+    for r in log:
+        if isinstance(r.event, events.PointsAdded) and r.sequence not in undone:
+            its = taken_back.get(r.sequence, ())
+            lines = {
+                name: tuple([one for one in getattr(r.event, name) if (one.competitor_id, one.unity_id) not in its])
+                for name in ("deltas", "results")
+            }
+            if r.event.competition_id not in voided and any(lines.values()):
+                counted.append(msgspec.structs.replace(r, event=msgspec.structs.replace(r.event, **lines)))
+    return counted
 
 
 class SummedBoard(Board, kw_only=True):

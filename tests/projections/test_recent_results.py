@@ -40,7 +40,7 @@ def recounted(
         if isinstance(event, Points) and event.competition_id is not None and event.ranking_id == ranking_id:
             for delta in event.deltas:
                 if delta.competitor_id not in struck.get(event.competition_id, ()):
-                    first.setdefault(event.competition_id, recorded.recorded_at)
+                    first.setdefault(event.competition_id, getattr(event, "since", None) or recorded.recorded_at)
                     if delta.unity_id == unity_id:
                         sums[delta.competitor_id][event.competition_id] += delta.amount
     numbers = list(dates)
