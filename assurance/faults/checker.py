@@ -184,7 +184,7 @@ def judge(evidence: Evidence) -> Verdicts:
     _recall_names(wishes, evidence.logs)
     _check_wishes(verdicts, wishes, evidence.logs)
     _check_invented(verdicts, wishes, evidence.logs)
-    _check_ids(verdicts, evidence)
+    _check_ids(verdicts, evidence.logs, was_replaced=bool(evidence.history.replacements))
     for place, (log, fold) in enumerate(zip(evidence.logs, folds, strict=True)):
         here = [wish for wish in wishes if wish.asked.tournament == place]
         _check_bounds(verdicts, here, log, fold)
@@ -441,17 +441,17 @@ def made_by(event: Stored) -> tuple[int, ...]:
     return tuple(event.body[name] for name in _MADE.get(event.kind, ()))
 
 
-def _check_ids(verdicts: Verdicts, evidence: Evidence) -> None:
-    """Every id is used once in its tournament, and also in the world unless the database was replaced; what an event is
-    about is there."""
-    owners: dict[int, str] = {log.arena.tournament_id: log.arena.slug for log in evidence.logs}
-    for log in evidence.logs:
+def _check_ids(verdicts: Verdicts, logs: list[Log], *, was_replaced: bool = False) -> None:
+    """Every id is used once in its tournament, and also in the world unless the database `was_replaced`; what an event
+    is about is there."""
+    owners: dict[int, str] = {log.arena.tournament_id: log.arena.slug for log in logs}
+    for log in logs:
         known: dict[str, set[int]] = {name: set() for name in _MAKES}
         for event in log.events:
             for name in _MADE.get(event.kind, ()):
                 new = event.body[name]
                 there = owners.get(new)
-                right = there is None or (there != log.arena.slug and bool(evidence.history.replacements))
+                right = there is None or (was_replaced and there != log.arena.slug)
                 verdicts.look("I3", right, f"event {event.sequence} of {log.arena.slug} overwrites {new} of {there}")
                 owners[new] = log.arena.slug
                 known["unity_id" if name == "main_unity_id" else name].add(new)

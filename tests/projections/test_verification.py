@@ -840,15 +840,15 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     ),
     "points in a ranking that is not there": (
         lambda a: [(msgspec.structs.replace(of_duel(a, 4), ranking_id=RankingId(901)),)],
-        {(9, "event.body"): "could not be made: This tournament has no ranking 901."},
+        {(9, "event.body"): "could not be made: This tournament has no ranking 901"},
     ),
     "what is voided already": (
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (VOIDED, back(a, 6, -5), back(a, 7, -7))],
-        {(12, "event.body"): "could not be made: Competition 900 is already voided."},
+        {(12, "event.body"): "could not be made: Competition 900 is already voided"},
     ),
     "what is not voided": (
         lambda a: [(UNVOIDED, back(a, 6, 5), back(a, 7, 7))],
-        {(9, "event.body"): "could not be made: Competition 900 is not voided."},
+        {(9, "event.body"): "could not be made: Competition 900 is not voided"},
     ),
     "undone, voided, redone and unvoided": (
         lambda a: [
@@ -908,8 +908,8 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     "undone twice, and redone before": (
         lambda a: [(undo(a, 6, -5),), (undo(a, 6, -5),), (undo(a, 7, 7, redo=True),)],
         {
-            (10, "event.body"): "could not be made: Event 6 is already undone, or not undone.",
-            (11, "event.body"): "could not be made: Event 7 is already undone, or not undone.",
+            (10, "event.body"): "could not be made: Event 6 is already undone, or not undone",
+            (11, "event.body"): "could not be made: Event 7 is already undone, or not undone",
         },
     ),
     "undone and redone, and not taken back with its competition": (
