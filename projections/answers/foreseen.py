@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
@@ -141,7 +142,7 @@ async def foreseen_comparisons(
 ) -> dict[RankingId, Comparison]:
     """The rankings whose points, lists or classifications `decided` would change: in the state at the call, and in the
     state after it. Raises TooMuchWork, and as `read`."""
-    board, sequence = live.board, live.head.sequence
+    board, sequence, now = live.board, live.head.sequence, live.expired_by or datetime.now(UTC)
     concerned, after = foreseen_rankings(board, decided), foreseen(board, decided)
     listed = {event.ranking_id for event in decided if isinstance(event, ListChange)}
     before = {r: copied(board.rankings[r], None if r in listed else one.participants) for r, one in after.items()}
@@ -158,7 +159,7 @@ async def foreseen_comparisons(
             if (counted := counts.get(ranking_id)) is not None:
                 if ranking_id in lacking:
                     counted.give(await read(sequence, now_count[ranking_id]))
-                then = ForeseenCounts(board, counted, ranking_id, ranking, decided)
+                then = ForeseenCounts(board, counted, ranking_id, ranking, decided, now)
                 if then.lacks_sums:
                     will_count = what_will_count(ranking, decided, now_count[ranking_id])
                     await in_time_slices(then.give(await read(sequence, will_count), will_count))

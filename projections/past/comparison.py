@@ -5,6 +5,7 @@ Pure.
 
 from collections.abc import Collection, Generator, Iterable
 from collections.abc import Sequence as Items
+from datetime import datetime
 from itertools import chain
 from typing import Final
 
@@ -212,12 +213,18 @@ def what_will_count(after: Ranking, decided: Iterable[Event], counts: WhatCounts
 
 
 class ForeseenCounts(Counted):
-    """The source of a ranking's values after `decided`. `before`: their source without it. `after`: the ranking that
-    `foreseen` returns. If it `lacks_sums` of competitions, because `decided` does not only add to them, `give` those of
-    the lines that will count."""
+    """The source of a ranking's values after `decided`, at the time `now`. `before`: their source without it. `after`:
+    the ranking that `foreseen` returns. If it `lacks_sums` of competitions, because `decided` does not only add to
+    them, `give` those of the lines that will count."""
 
     def __init__(
-        self, board: Board, before: Counted, ranking_id: RankingId, after: Ranking, decided: Items[Event]
+        self,
+        board: Board,
+        before: Counted,
+        ranking_id: RankingId,
+        after: Ranking,
+        decided: Items[Event],
+        now: datetime,
     ) -> None:
         self._recorded = [
             Recorded(Sequence(NOT_RECORDED + number), FIRST_TIME, OPERATOR, None, event)
@@ -235,8 +242,8 @@ class ForeseenCounts(Counted):
         if has_tiebreaks(after):
             ahead = Board(competitions=before.competitions.copy())
             for event in decided:
-                if isinstance(event, CompetitionEvent):
-                    fold(ahead, Revisions(), Recorded(_UNKNOWN, FIRST_TIME, OPERATOR, None, event))
+                if isinstance(event, CompetitionEvent):  # one without a date belongs to the round of this day
+                    fold(ahead, Revisions(), Recorded(_UNKNOWN, now, OPERATOR, None, event))
             self.competitions = ahead.competitions
         self.lacks_sums = needs_sums(after) and not is_followed
         self._before = before

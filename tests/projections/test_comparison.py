@@ -12,7 +12,7 @@ from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event
 from engine.domain.steps import finished
-from engine.domain.terms import CompetitionId, CompetitorId, Sequence
+from engine.domain.terms import FIRST_TIME, CompetitionId, CompetitorId, Sequence
 from projections.board.board import Board, Ranking, what_counts
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.past.comparison import (
@@ -86,7 +86,7 @@ def test_what_is_foreseen_of_a_classification_is_what_comes(history: list[Event]
         return
     before = board.rankings[RANKING]
     counted = counted_of(board, RANKING)
-    then = ForeseenCounts(board, counted, RANKING, after, decided)
+    then = ForeseenCounts(board, counted, RANKING, after, decided, FIRST_TIME)
     if then.lacks_sums:
         finished(then.give(*sums_then(board, history, decided, after)))
     assert finished(classified_move_steps(before, after, counted, then)) == expected
@@ -112,7 +112,7 @@ def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
     with live.classifications.counts(RANKING) as counted:
         if not is_followed:
             counted.give(sums)
-        then = ForeseenCounts(live.board, counted, RANKING, after, decided)
+        then = ForeseenCounts(live.board, counted, RANKING, after, decided, FIRST_TIME)
         if then.lacks_sums:
             finished(then.give(*sums_then(live.board, history, decided, after)))
         steps = classified_move_steps(before, after, counted, then)
@@ -131,7 +131,7 @@ def test_participants_are_foreseen_where_results_among_the_tied_count() -> None:
     ]
     board, comes = board_of(RESULTS_AMONG_TIED), board_of([*RESULTS_AMONG_TIED, *decided])
     counted, after = counted_of(board, RANKING), foreseen(board, decided)[RANKING]
-    then = ForeseenCounts(board, counted, RANKING, after, decided)
+    then = ForeseenCounts(board, counted, RANKING, after, decided, FIRST_TIME)
     found = finished(classified_move_steps(board.rankings[RANKING], after, counted, then))
     assert found == moves_between(board, comes)
     assert {move.after for move in found} != {1}
