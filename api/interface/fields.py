@@ -779,9 +779,9 @@ def _time(text: str, zone: tzinfo, form: str = FORM_OF_TIMES) -> tuple[datetime,
                 int((fraction or "0").ljust(6, "0")), tzinfo=zone,
             )  # fmt: skip
             begin, skipped = local.astimezone(UTC), skipped_time(local) if hour else None
-            if fraction and skipped is None:
-                return begin, timedelta(microseconds=10 ** (6 - len(fraction)))
             if skipped is None:
+                if fraction:
+                    return begin, timedelta(microseconds=10 ** (6 - len(fraction)))
                 return begin, SECOND if second else timedelta(minutes=1) if hour else timedelta(days=1)
     raise misread(text, form) if skipped is None else SkippedTime(skipped)
 

@@ -688,11 +688,8 @@ class _Table:
         without = {one for one in competitor_ids if not any(unity.totals.get(one) for unity in unities)}
         if not without:
             return competitor_ids
-        listed = (
-            (await self._view.board_after(await self._before_request(last.first)))
-            .rankings[self._ranking_id]
-            .participants
-        )
+        before = await self._view.board_after(await self._before_request(last.first))
+        listed = before.rankings[self._ranking_id].participants
         return [one for one in competitor_ids if one not in without or one in listed]
 
     # ── Competitions ────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from engine.domain import events
-from engine.domain.events import Points, Recorded
+from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Revisions, count_in, fold, what_counts
 from projections.board.recent_results import CompetitionSum, Forms, looked_at
@@ -37,10 +37,11 @@ def recounted(
     struck = struck_in(log)
     for recorded in counted_in(log):
         event = recorded.event
-        if isinstance(event, Points) and event.competition_id is not None and event.ranking_id == ranking_id:
+        assert isinstance(event, PointsAdded)
+        if event.competition_id is not None and event.ranking_id == ranking_id:
             for delta in event.deltas:
                 if delta.competitor_id not in struck.get(event.competition_id, ()):
-                    first.setdefault(event.competition_id, getattr(event, "since", None) or recorded.recorded_at)
+                    first.setdefault(event.competition_id, event.since or recorded.recorded_at)
                     if delta.unity_id == unity_id:
                         sums[delta.competitor_id][event.competition_id] += delta.amount
     numbers = list(dates)
