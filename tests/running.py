@@ -160,6 +160,8 @@ def started(
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # we are in a shell's background, and would pass it on
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # the same under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     limited = [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh"]
     bound = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
     number = len(list(folder.glob("said-*.out")))
