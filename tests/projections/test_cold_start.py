@@ -2,6 +2,7 @@
 
 import time
 import tracemalloc
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,11 @@ from api.interface.resources.rankings import RankingQuestion
 from engine.database.pool import Database
 from engine.domain.commands import CreateRanking, RegisterCompetitor
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import appending, heads, tails
 from engine.log.appending import Appended, Block, Request
 from engine.log.heads import Head
+from engine.log.rows import BlockLines
 from projections.live import tournament
 from projections.tables import tables
 from projections.tables.rebuild import rebuild
@@ -133,6 +135,16 @@ async def test_reading_competitions_takes_less_than_twice_the_memory_that_they_k
             tracemalloc.stop()
     assert len(board.competitions) == 5_000
     assert most_bytes < 2 * kept_bytes
+
+
+def test_a_long_block_is_decoded_in_parts(bounds: Bounds) -> None:
+    bounds(SLICE_CHARACTERS_MAX=4)
+    block = BlockLines(Sequence(5), 4, datetime(2026, 1, 2, tzinfo=UTC), "aa\nbb\ncccccc\nd")
+    assert [(part.first_sequence, part.count, part.text) for part in block.parts()] == [
+        (5, 2, "aa\nbb"),
+        (7, 1, "cccccc"),
+        (8, 1, "d"),
+    ]
 
 
 async def test_a_long_log_is_decoded_and_folded_turn_by_turn(

@@ -1475,6 +1475,18 @@ async def test_a_verification_continues_after_an_erasure_that_the_tables_do_not_
 
 
 @pytest.mark.usefixtures("one_block_at_once")
+async def test_tables_that_were_put_back_during_an_interruption_are_not_compared_and_that_is_said(
+    database: Database, owner: asyncpg.Connection, staged: Stage, tmp_path: Path
+) -> None:
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=6)
+    await tamper(owner, "UPDATE checkpoint SET sequence = 4")
+    report = await verified(database, **plan)
+    assert (report.resumed, report.differences) == (True, [])
+    assert f"{staged.slug}: tables: they are at 4, before this was resumed" in report.unchecked
+
+
+@pytest.mark.usefixtures("one_block_at_once")
 async def test_a_verification_continues_after_an_event_that_had_been_set_aside(
     database: Database, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:
