@@ -124,7 +124,11 @@ async def test_an_order_whose_lines_nearly_all_moved_is_dropped_and_made_again(l
     assert await assert_current(live, POINTS) is first
     fold(live, *(points((c, POINTS, c)) for c in LIST[:77]))
     assert live.orders.size_bytes == 0
-    assert await assert_current(live, POINTS) is not first
+    second = await assert_current(live, POINTS)
+    assert second is not first
+    fold(live, joined(*range(101, 200)))  # at once
+    assert live.orders.size_bytes == 0
+    assert await assert_current(live, POINTS) is not second
 
 
 async def test_an_order_that_could_not_be_made_or_kept_current_is_made_again(
