@@ -20,7 +20,18 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from api.interface.declarations import TOURNAMENT, Write, fields_name, method_of
-from api.interface.fields import SCHEMAS, Empty, Field, read_query
+from api.interface.fields import (
+    FROM_0,
+    FROM_1,
+    ID,
+    INTEGER,
+    SCHEMAS,
+    Empty,
+    Field,
+    FieldMisread,
+    FieldType,
+    read_query,
+)
 from api.interface.public.reads import PUBLIC_READS
 from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.resources.stream import EVENTS
@@ -269,6 +280,15 @@ def value_of(text: str, schema: Any) -> object:
     if "number" in kinds and re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", text):
         return float(text)
     return {"true": True, "false": False}.get(text, text) if "boolean" in kinds else text
+
+
+@pytest.mark.parametrize("kind", [ID, INTEGER, FROM_0, FROM_1])
+def test_a_whole_number_has_the_bounds_of_its_schema(kind: FieldType) -> None:
+    bounds = kind.schema["minimum"], kind.schema["maximum"]
+    assert tuple(kind.read(str(bound)) for bound in bounds) == bounds
+    for beyond in (bounds[0] - 1, bounds[1] + 1):
+        with pytest.raises(FieldMisread):
+            kind.read(str(beyond))
 
 
 @pytest.mark.parametrize("field", FIELDS.values())
