@@ -22,8 +22,7 @@ _PLACE: Final = "-?[1-9][0-9]{0,6}"
 _LINE: Final = rf"({_PLACE})(?:\.\.({_PLACE}))? ({'|'.join(_KINDS)}): (\S(?:[^\n;]{{0,{ZONE_CHARACTERS_MAX - 2}}}\S)?)"
 _ZONE: Final = re.compile(_LINE)
 _WRITTEN: Final = re.compile(
-    rf"\s*({_PLACE})\s*(?:(?:\.\.|[-\u2013])\s*({_PLACE}))?\s+({'|'.join(_KINDS)})\s*:?\s+(\S.*?)\s*",
-    re.IGNORECASE | re.ASCII,
+    rf"\s*({_PLACE})\s*(?:(?:\.\.|[-\u2013])\s*({_PLACE}))?\s+((?ai:{'|'.join(_KINDS)}))\s*:?\s+(\S.*?)\s*"
 )
 
 

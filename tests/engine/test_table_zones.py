@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.domain.table_zones import TableZone, declared_zones, zone_at, zones_of
@@ -17,6 +17,7 @@ WRITTEN = st.lists(
 )
 
 
+@example(written=["1 promotion: Up\xa0", "-1 relegation:\u3000Down"], separator="\n")
 @given(written=WRITTEN, separator=st.sampled_from(["\n", ";", "\r\n"]))
 def test_what_is_declared_is_readable_and_declares_itself(written: list[str], separator: str) -> None:
     with suppress(ValueError):
