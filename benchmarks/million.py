@@ -113,7 +113,7 @@ class _Showing:
                 with self._timed("scores, with a kill -9 in between"):
                     await self._score(running, tournament, books)
                 with self._timed("tables caught up"):
-                    await wait_for_tables(connection)
+                    await wait_for_tables(self._dsn)
                 await _check_log(connection, tournament, books)
                 board = leaderboard.Board(tournament.competitor_ids, books.totals)
                 with self._timed("windows compared"):

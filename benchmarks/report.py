@@ -233,7 +233,7 @@ _COLUMNS: Final = {
 }
 """The others, with the names that they have among the figures. All are equally durable."""
 _SHORT: Final = "their answers have ids and totals only, ours the names, colors and tags of the competitors, too"
-_THREE: Final = "three programs of ours share two cores with the load, and only two of theirs"
+_THREE_PROGRAMS: Final = "three programs of ours share two cores with the load, and only two of theirs"
 _ONE_PROCESS: Final = (
     "one process of ours answers and keeps the boards, and takes longer the larger they are; theirs are kept by another"
 )
@@ -243,10 +243,10 @@ _RACES: Final = (
     _Race(
         "p99 at 500 points a second",
         "500 adds a second, {}: p99",
-        _THREE,
+        _THREE_PROGRAMS,
         is_less=True,
     ),
-    _Race("p99 at 2,000 points a second", "2,000 adds a second, {}: p99", _THREE, is_less=True),
+    _Race("p99 at 2,000 points a second", "2,000 adds a second, {}: p99", _THREE_PROGRAMS, is_less=True),
     _Race(
         "256 events in a commit",
         "{}, the same events, 256 a commit",

@@ -21,7 +21,7 @@ from benchmarks import machine, service
 from benchmarks.asking import enrol
 from benchmarks.past import ran
 from benchmarks.processes import ProgramFailed
-from benchmarks.service import owner, serving
+from benchmarks.service import serving
 from benchmarks.setting import Setting
 from benchmarks.sizes import table, worlds
 from benchmarks.sizes.measuring import (
@@ -185,11 +185,9 @@ async def _enrolled(setting: Setting, token: str, dsn: str, world: World) -> str
     """Enrols the remaining competitors through the service. Returns why the service refused, or nothing."""
     if not any(world.not_yet_enrolled):
         return ""
-    async with (
-        serving(setting.product, dsn, log=setting.log("service-enrolling"), known_token=token) as running,
-        owner(dsn) as connection,
-    ):
-        await wait_for_tables(connection)
+    log = setting.log("service-enrolling")
+    async with serving(setting.product, dsn, log=log, known_token=token) as running:
+        await wait_for_tables(dsn)
         try:
             await enrol(running, world.tournament, world.not_yet_enrolled)
         except ProgramFailed as refusal:

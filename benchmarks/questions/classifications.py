@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from benchmarks.asking import enrol
 from benchmarks.processes import ProgramFailed
-from benchmarks.service import owner
 from benchmarks.setting import Setting
 from benchmarks.sizes import worlds
 from benchmarks.sizes.measuring import Cell, Effort, Measuring, measuring, wait_for_tables
@@ -172,8 +171,8 @@ async def _played(setting: Setting, dsn: str, competitors: int) -> World:
     async with seeding(dsn) as connection:
         world = await worlds.make(connection, size, scores=False)
     if any(world.not_yet_enrolled):
-        async with setting.service(dsn, f"enrolling-{competitors}") as service, owner(dsn) as connection:
-            await wait_for_tables(connection)
+        async with setting.service(dsn, f"enrolling-{competitors}") as service:
+            await wait_for_tables(dsn)
             await enrol(service, world.tournament, world.not_yet_enrolled)
     async with seeding(dsn) as connection:
         ids = await registry.next_ids(connection, competitors // TOGETHER * COMPETITIONS_EACH)

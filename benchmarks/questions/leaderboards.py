@@ -145,16 +145,14 @@ async def raced(setting: Setting, rules: Rules) -> Findings:
 
 async def _enrolled(service: Service, world: World) -> str:
     """Enrols the remaining members. Returns why the service refused, or nothing."""
-    async with owner(service.dsn) as connection:
-        await wait_for_tables(connection)
+    await wait_for_tables(service.dsn)
     try:
         await enrol(service, world.tournament, world.not_yet_enrolled)
     except ProgramFailed as refusal:
         return str(refusal)
     async with seeding(service.dsn) as connection:
         await worlds.score_all(connection, world)
-    async with owner(service.dsn) as connection:
-        await wait_for_tables(connection)
+    await wait_for_tables(service.dsn)
     return ""
 
 

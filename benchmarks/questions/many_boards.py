@@ -21,7 +21,7 @@ from benchmarks.ledger import WrongAnswer
 from benchmarks.load import Load
 from benchmarks.peers.serving import Recorded, Settings
 from benchmarks.rounds import interleaved
-from benchmarks.service import Service, owner
+from benchmarks.service import Service
 from benchmarks.setting import REDIS, VALKEY, Setting, Store
 from benchmarks.sizes import worlds
 from benchmarks.sizes.measuring import wait_for_tables
@@ -90,8 +90,7 @@ async def _measured(setting: Setting, count: int, members: int, key: str) -> tup
             boards += its
     await settle(dsn)
     async with setting.service(dsn, name, *MEMORY) as service, AsyncExitStack() as stack:
-        async with owner(dsn) as connection:
-            await wait_for_tables(connection)  # else the worker still writes the boards while others are measured
+        await wait_for_tables(dsn)  # else the worker still writes the boards while others are measured
         requests = setting.requests(name, _requests(boards, service.token))
         runs: dict[str, Callable[[], Awaitable[Load]]] = {}
         before: dict[str, int] = {}

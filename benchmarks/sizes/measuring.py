@@ -342,14 +342,14 @@ async def measuring(service: Service, world: World, effort: Effort) -> AsyncIter
         probing(service, world.elsewhere) as probe,
         ClientSession(connector=connector, headers=headers, auto_decompress=False) as session,
     ):
-        await wait_for_tables(connection)
+        await wait_for_tables(service.dsn)
         await probe.become_used()
         yield Measuring(service, world, effort, connection=connection, session=session, probe=probe)
 
 
-async def wait_for_tables(connection: asyncpg.Connection) -> None:
+async def wait_for_tables(dsn: str) -> None:
     """Waits until the tables lack nothing. Raises TimeoutError."""
-    async with asyncio.timeout(CATCH_UP_SECONDS_MAX):
+    async with owner(dsn) as connection, asyncio.timeout(CATCH_UP_SECONDS_MAX):
         while await connection.fetchval(_LAG):  # noqa: ASYNC110 - it is another process that catches up
             await asyncio.sleep(POLL_SECONDS)
 
