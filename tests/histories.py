@@ -945,13 +945,17 @@ def counted_in(log: list[Recorded]) -> list[Recorded]:
             taken_back.setdefault(event.reverses, set()).update(event.replaced)
     counted = []
     for r in log:
-        if isinstance(r.event, events.PointsAdded) and r.sequence not in undone:
+        if (
+            isinstance(r.event, events.PointsAdded)
+            and r.sequence not in undone
+            and r.event.competition_id not in voided
+        ):
             its = taken_back.get(r.sequence, ())
             lines = {
                 name: tuple([one for one in getattr(r.event, name) if (one.competitor_id, one.unity_id) not in its])
                 for name in ("deltas", "results")
             }
-            if r.event.competition_id not in voided and any(lines.values()):
+            if any(lines.values()):
                 counted.append(msgspec.structs.replace(r, event=msgspec.structs.replace(r.event, **lines)))
     return counted
 
