@@ -22,7 +22,8 @@ _PLACE: Final = "-?[1-9][0-9]{0,6}"
 _LINE: Final = rf"({_PLACE})(?:\.\.({_PLACE}))? ({'|'.join(_KINDS)}): (\S(?:[^\n;]{{0,{ZONE_CHARACTERS_MAX - 2}}}\S)?)"
 _ZONE: Final = re.compile(_LINE)
 _WRITTEN: Final = re.compile(
-    rf"\s*({_PLACE})\s*(?:(?:\.\.|[-\u2013])\s*({_PLACE}))?\s+((?ai:{'|'.join(_KINDS)}))\s*:?\s+(\S.*?)\s*"
+    rf"({_PLACE})\s*(?:(?:\.\.|[-\u2013])\s*({_PLACE}))?\s+({'|'.join(_KINDS)})\s*:?\s+(\S.*)",
+    re.IGNORECASE | re.ASCII,
 )
 
 
@@ -61,7 +62,7 @@ def declared_zones(written: str) -> str:
 
 
 def _declared(line: str) -> str:
-    match = _WRITTEN.fullmatch(line)
+    match = _WRITTEN.fullmatch(line.strip())
     if match is None:
         like = "1..4 promotion: Champions League, or -3..-1 relegation: Down"
         raise ValueError(f"must be lines like {like}; of the kinds {', '.join(_KINDS)}")
@@ -69,6 +70,7 @@ def _declared(line: str) -> str:
     if last is not None and ((int(first) > 0) != (int(last) > 0) or int(first) > int(last)):
         fault = "must go from the better place to the worse one, both counted from the same end"
         raise ValueError(f"{fault}, unlike {first}..{last}")
+    text = text.lstrip()  # of every space, like names; the pattern knows only those of ASCII
     if len(text) > ZONE_CHARACTERS_MAX:
         raise ValueError(f"must say what a zone is in at most {ZONE_CHARACTERS_MAX} characters")
     places = first if last in (None, first) else f"{first}..{last}"

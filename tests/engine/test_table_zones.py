@@ -17,7 +17,8 @@ WRITTEN = st.lists(
 )
 
 
-@example(written=["1 promotion: Up\xa0", "-1 relegation:\u3000Down"], separator="\n")
+@example(written=["\u30001 promotion: Up\xa0"], separator="\n")
+@example(written=["1 promotion: \xa0Up"], separator="\n")
 @given(written=WRITTEN, separator=st.sampled_from(["\n", ";", "\r\n"]))
 def test_what_is_declared_is_readable_and_declares_itself(written: list[str], separator: str) -> None:
     with suppress(ValueError):
