@@ -371,7 +371,6 @@ class LiveTournament:
             kept.clear()
         if self.board.expiries:
             self._begin_to_expire()
-        self._held.clear()
         self._held_last = _nobody
         then = self.revisions  # raises all counts: answers rendered from the old board become invalid
         self.revisions = msgspec.structs.replace(

@@ -25,7 +25,7 @@ from engine.domain.errors import (
     TournamentDefect,
     TournamentStopped,
 )
-from engine.domain.events import PointsAdded, Recorded, UnityAdded
+from engine.domain.events import CompetitorErased, PointsAdded, Recorded, UnityAdded
 from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import CompetitorId, Sequence, TournamentId, UnityId
 from engine.log.heads import Head
@@ -768,6 +768,24 @@ async def test_what_was_ordered_before_a_live_continued_from_the_tables_is_order
             await Worker(database).catch_up()
             await read(pool, arena)
             assert await lines() == [second, first]
+
+
+async def test_an_answer_that_was_begun_before_a_live_continued_from_the_tables_learns_of_an_erasure_after_it(
+    database: Database, owner: asyncpg.Connection, soon_far_behind: int
+) -> None:
+    async with open_live_pool(database) as pool:
+        arena = await open_arena(database)
+        first = arena.competitors[0]
+        async with pool.pinned(arena.tournament_id) as live:
+            held = live.hold()
+            assert held.competitor(first).name == "Ann"
+            for _ in range(soon_far_behind + 1):
+                await add(owner, arena, 1)
+            await Worker(database).catch_up()
+            await read(pool, arena)
+            await record(owner, arena.tournament_id, CompetitorErased(competitor_id=first))
+            await read(pool, arena)
+            assert held.competitor(first).name == "#1"
 
 
 async def test_where_somebody_follows_a_live_every_event_is_folded(
