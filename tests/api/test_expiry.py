@@ -286,6 +286,16 @@ async def test_a_result_that_has_expired_when_it_is_added_shares_its_block_with_
     assert [end for (end,) in await owner.fetch(ends, world.tournament_id)] == [result + 1, ordinary]
 
 
+async def test_a_tournament_without_expiry_is_read_beside_one_whose_points_expire(
+    dsn: str, database: Database, clock: ToldClock
+) -> None:
+    async with world_at(dsn, database, clock) as world:
+        live_pool = world.desks[0].live_pool
+        async with live_pool.pinned(await open_new_tournament(database, actor=OPERATOR)) as live:
+            await live_pool.make_current(live, read_at=float("inf"))
+            assert not live.board.rankings
+
+
 async def test_others_get_their_turns_however_many_points_expire(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
