@@ -48,7 +48,7 @@ from engine.domain.options import MAIN_UNITY, option_faults, options_of_main_uni
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.rescoring import SCORED_FIELDS, is_scored, new_scores
 from engine.domain.reversals import reverse_points, strike_competitors, unvoid_competition, void_competition
-from engine.domain.scoring import contradicts, scoring_faults, winner_by_score
+from engine.domain.scoring import contradicts, is_plain_score, scoring_faults, winner_by_score
 from engine.domain.state import CompetitionState, PublicationState, RankingState, State
 from engine.domain.table_zones import declared_zones
 from engine.domain.terms import (
@@ -524,14 +524,16 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> ev
 def _winner_corrected(
     competition: CompetitionState, participants: tuple[CompetitorId, ...], said: Result | None | UnsetType
 ) -> CompetitorId | None | UnsetType:
-    """The winner after a correction that names none: that of the score, unless another one was named whom the score
-    does not contradict. UNSET: the same as before."""
+    """The winner after a correction that names none. Whoever was named stays, unless the result is a new one that says
+    by itself who has won, or the participants are turned. UNSET: the same as before."""
     named = competition.winner_id
     result = competition.result if said is UNSET else said
-    if said is UNSET and (participants == competition.participants or named not in (None, *participants)):
+    is_new = result != competition.result
+    if not is_new and (participants == competition.participants or named not in (None, *participants)):
         return UNSET
     follows = named in (None, winner_by_score(competition.participants, competition.result))
-    if follows or result is None or contradicts(participants, result, named):
+    decides = is_new and is_plain_score(participants, result)
+    if follows or decides or result is None or contradicts(participants, result, named):
         return winner_by_score(participants, result)
     return UNSET
 

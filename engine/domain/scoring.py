@@ -433,6 +433,14 @@ def score_and_word(result: str) -> tuple[str, str]:
     return ("", _plain(text)) if found is None else (text[: found.end(2)], _plain(found[3]))
 
 
+def is_plain_score(participants: tuple[CompetitorId, ...], result: object) -> bool:
+    """Whether it is the score of two without a word: it says by itself who has won, or that nobody has."""
+    if len(participants) != 2 or not isinstance(result, str):
+        return False
+    score, word = score_and_word(result)
+    return bool(score) and not word
+
+
 def contradicts(participants: tuple[CompetitorId, ...], result: object, winner: CompetitorId | None) -> bool:
     """Whether this winner has the lower score, and no word after it says why."""
     return winner is not None and winner_by_score(participants, result, even_with_word=False) not in (None, winner)

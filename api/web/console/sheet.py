@@ -74,6 +74,8 @@ def row_of(competition: CompetitionState) -> MatchRow | None:
     if found is None:
         return None
     home, away, word = found[1], found[3], found[4] or ""
+    if not word and winner not in (None, winner_by_score(competition.participants, result)):
+        return None
     if word in _OF_WINNERS and winner is not None:
         return MatchRow(home=home, away=away, how=_OF_WINNERS[word][competition.participants.index(winner)])
     return MatchRow(home=home, away=away, how=_USUAL.get(word, f"{WORD}{word}"))

@@ -1164,13 +1164,17 @@ async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unl
     fields = {"group_id": 1, "participants": listed([ada, ben])}
     match = (await season.client.post("competitions.json", fields)).json["competition"]["id"]
     page = at(season, f"/competitions/{match}/record")
+    asked = {
+        "2:1 wo": "The winner has the lower score. Is that right?",
+        "1:1": "The score is level, and yet one has won. Is that right?",
+    }
 
     async def record(result: str, winner: str = "") -> int:
         form, action = form_of(await visitor.page(page))
         assert form["winner"] in ("", f"id:{ben}")
         answer = await visitor.post(action, form | {"result": result, "winner": winner})
-        if "wo" in result:
-            assert "The winner has the lower score. Is that right?" in words(answer.body.decode())
+        if result in asked:
+            assert asked[result] in words(answer.body.decode())
         if answer.status == 200:  # the effects, which are looked at first
             answer = await visitor.post(*reversed(form_of(answer.body.decode())))
         if answer.status == 422:
@@ -1189,6 +1193,8 @@ async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unl
         ("1:2", "", 303, [ben]),
         ("2:1", f"id:{ben}", 422, [ben]),
         ("2:1 wo", f"id:{ben}", 303, [ben]),
+        ("2:2", "", 303, []),
+        ("1:1", f"id:{ben}", 303, [ben]),
         ("2:2", "", 303, []),
         ("2:2 pen", "", 422, []),
         ("2:2 pen", f"id:{ben}", 303, [ben]),

@@ -202,7 +202,8 @@ async def test_a_winner_that_the_score_said_follows_it_and_another_one_stays(
 async def test_a_result_without_a_winner_has_that_of_its_score_whenever_it_is_sent(
     league: League, database: Database
 ) -> None:
-    """One rule for new and corrected results: a winner stays only as long as the score does not contradict it."""
+    """One rule for new and corrected results: a winner stays only until there is a score that says who has won, or that
+    nobody has."""
     a, b, _ = league.ids
     await league.score()
 
@@ -221,11 +222,19 @@ async def test_a_result_without_a_winner_has_that_of_its_score_whenever_it_is_se
         ({"result": "2:1", "winner": a}, {"participants": listed([b, a])}, b),
         ({"result": "2:2 pen", "winner": b}, {"result": ""}, None),
         ({"result": "1:0", "winner": b}, {"location": "Hall 2"}, b),
+        ({"result": "1:0", "winner": b}, {"result": "1:0"}, b),
+        ({"result": "1:1", "winner": b}, {"result": "1:1 aet"}, b),
+        ({"result": "wo", "winner": b}, {"result": "wo", "location": "Hall 2"}, b),
+        ({"result": "wo", "winner": b}, {"result": "1:1"}, None),
+        ({"result": "1:2 wo", "winner": a}, {"result": "0:0"}, None),
+        ({"result": "2;1", "winner": a}, {"result": "1:1"}, None),
+        ({"result": "1:1", "winner": a}, {"result": "2:2"}, None),
     ):
         assert (await league.correct(typed, participants=listed([a, b]), **named)).status == 200
         assert (await league.correct(typed, **sent)).status == 200
         assert await winner(typed) == expected, (named, sent)
-        assert await league.table() == {one: 3 * (one == expected) for one in league.ids}, (named, sent)
+        drawn = {a: 1, b: 1, league.ids[2]: 0} if expected is None and sent["result"] else None
+        assert await league.table() == (drawn or {one: 3 * (one == expected) for one in league.ids}), (named, sent)
     assert not (await verified(database)).differences
 
 
