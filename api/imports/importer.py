@@ -38,6 +38,7 @@ from engine.domain.commands import UnvoidCompetition
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Recorded
 from engine.domain.judging import decide
+from engine.domain.rescoring import may_rescore
 from engine.domain.steps import Steps
 from engine.domain.terms import FIRST_TIME, OPERATOR, ActorId, Sequence
 from engine.log import import_runs, reading, registry
@@ -218,7 +219,7 @@ class Importer(Generic[_Line]):
         """Submits the lines that are not done. Calls `progress` with the number of lines done, and their total. Raises
         a refusal if nothing was recorded before it; after any other failure BrokenOff: of the lines under way then,
         some may be done although earlier ones are not."""
-        for window in _windows(self.waiting):
+        for window in self._windows():
             self._heed_stop()
             try:
                 for step in range(self.kind.steps):
@@ -363,6 +364,21 @@ class Importer(Generic[_Line]):
         if failures:
             raise failures[0]
 
+    def _windows(self) -> Iterator[list[_Line]]:
+        """Splits the lines that are not done into runs in which none needs another. A line that changes what results
+        give is a run of its own: what it needs is looked up first, so others would overtake it."""
+        window: dict[_Line, None] = {}
+        ends = False
+        for line in self.waiting:
+            is_alone = any(may_rescore(self._live.board, line.command(step)) for step in line.left)
+            if window and (ends or is_alone or len(window) == IMPORT_REQUESTS_MAX or line.needs in window):
+                yield list(window)
+                window = {}
+            window[line] = None
+            ends = is_alone
+        if window:
+            yield list(window)
+
     def _request(self, line: _Line, step: int, actor: ActorId) -> Awaitable[Receipt]:
         key, said = line.prints[step].key, line.prints[step].fingerprint
         if self.kind.named and (step != CORRECTION or line.correction is None):
@@ -380,20 +396,6 @@ class Importer(Generic[_Line]):
             if self._fault(line, step, used) is None:
                 return used.recorded.event, False
         raise outcome
-
-
-def _windows(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
-    """Splits lines into runs in which none needs another."""
-    window: list[_Line] = []
-    within: set[FileLine] = set()
-    for line in lines:
-        if len(window) == IMPORT_REQUESTS_MAX or line.needs in within:
-            yield window
-            window, within = [], set()
-        window.append(line)
-        within.add(line)
-    if window:
-        yield window
 
 
 def chunks(items: Items[_T], most: int) -> Iterator[Items[_T]]:

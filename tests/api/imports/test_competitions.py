@@ -24,6 +24,7 @@ from engine.log import registry
 from tests.api.cli.conftest import Tallybook
 from tests.api.imports.importing import Importing
 from tests.api.imports.league import CLUBS, League
+from tests.desks import recorded
 
 BEFORE = r" now; [1-9][0-9]* of the file's [0-9]+ competitions were imported before"
 NOTHING = re.compile(rf"Nothing was imported(?:{BEFORE})?; correct these lines\.")
@@ -182,6 +183,22 @@ async def test_a_fixture_has_no_result_and_gives_no_points_until_a_later_file_ha
     race = "date,participants,score,points\n2024-03-03,Ajax|Brest|Celtic,9.8|DNF|9.7,2||3\n"
     assert await imported.counts(race) == (1, 0)
     assert [one["id"] for one in await imported.listed()] == [one["id"] for one in before]
+
+
+async def test_results_are_recorded_in_the_order_of_the_file_also_those_of_fixtures(imported: Import) -> None:
+    """Who was first to reach a total depends on it."""
+    pairs = ("Ajax|Brest", "Celtic|Dynamo", "Dynamo|Ajax", "Brest|Celtic")
+    fixtures = [f"2024-03-{day:02},{pairs[day % 4]}," for day in range(1, 25)]
+    await imported("\n".join(["date,participants,score", *fixtures]))
+    before = await imported.length()
+    ids = [one["id"] for one in await imported.listed()]
+    played = [f"{one}1:0" for one in fixtures]
+    played.insert(12, "2024-04-01,Ajax|Celtic,0:0")
+    assert await imported.counts("\n".join(["date,participants,score", *played])) == (25, 0)
+    new = (await imported.listed())[-1]["id"]
+    events = (await recorded(imported.desk.database, imported.tournament_id))[before:]
+    order = [one.said_result.competition_id for one in events if one.said_result is not None]
+    assert order == [*ids[:12], new, *ids[12:]]
 
 
 async def test_a_column_names_the_winner_whom_the_score_does_not_say(imported: Import) -> None:
