@@ -66,6 +66,7 @@ from projections.columns.enrolment import Enrolment
 from projections.live.tournament import LiveTournament
 
 _ADD, _UNVOID = 0, 2
+_RANKINGS_SHOWN = 5
 _L = TypeVar("_L", bound=FileLine)
 
 
@@ -354,12 +355,14 @@ class _Planned(Struct, frozen=True, kw_only=True):
 
 class Bringing:
     """Brings what a reader found in a file. `like`: the kind of its rankings, where the file does not tell. `name`: of
-    its only ranking, instead of its own. `dates`: the order of those like 01/08/2026; None: they tell."""
+    its only ranking, instead of its own; an only ranking without a name is the tournament's only one, if it has one
+    that scores. `dates`: the order of those like 01/08/2026; None: they tell."""
 
     def __init__(
         self, brought: Brought, *, like: KindName | None = None, name: str | None = None, dates: DateOrder | None = None
     ) -> None:
         only = name if len(brought.rankings) == 1 else None
+        self._is_unnamed = len(brought.rankings) == 1 and not (only or brought.rankings[0].name)
         self._tables = [
             replace(table, name=only or table.name or brought.name or "Table", like=table.like or like or "")
             for table in brought.rankings
@@ -376,7 +379,7 @@ class Bringing:
         entered = yield from judged(entrants, board, lines, entrants.count(board))
         _refuse_if_any(entered.faults)
         rankings = {one.table.name: _as_scored(board, one, _by_reference(lines)) for one in planned}
-        meetings = self._meetings(lines, groups, rankings.values(), "")
+        meetings = self._meetings(lines, planned, groups, rankings.values(), "")
         played = yield from _asked(meetings, entered.board, after=len(lines))
         met = yield from judged(meetings, entered.board, played, meetings.count(board))
         _refuse_if_any(met.faults)
@@ -415,7 +418,7 @@ class Bringing:
         ids = {ref: CompetitorId(line.id) for ref, line in _by_reference(entrants.lines).items()}
         for one in planned:
             await _enrol(desk, live, one, [ids[ref] for ref in one.table.entrants], actor)
-        meetings = Importer(desk, live, self._meetings(entrants.lines, groups, rankings, at), stop)
+        meetings = Importer(desk, live, self._meetings(entrants.lines, planned, groups, rankings, at), stop)
         await meetings.judge()
         return await meetings.submit(actor, progress)
 
@@ -429,7 +432,7 @@ class Bringing:
             yield
         groups: dict[int, int] = {}
         planned = []
-        for table in self._tables:
+        for table in self._tables_in(board):
             ranking_id = named.get(name_key(table.name))
             scorings = () if ranking_id is None else board.rankings[ranking_id].scorings
             own = [group for scoring in scorings for group in scoring.groups]
@@ -443,11 +446,29 @@ class Bringing:
             planned.append(_Planned(table=table, ranking_id=ranking_id, kind=kind))
         return planned, groups
 
+    def _tables_in(self, board: Board) -> Items[BroughtRanking]:
+        """The rankings, with the names that they have there. Raises Unacceptable if one could be any of several."""
+        there = {name_key(ranking.name): ranking for ranking in board.rankings.values()}
+        scored = [ranking.name for ranking in there.values() if ranking.scorings]
+        if not self._is_unnamed or not scored or name_key(self._tables[0].name) in there:
+            return self._tables
+        if len(scored) > 1:
+            shown = ", ".join(map(repr, scored[:_RANKINGS_SHOWN])) + (
+                ", or another" if scored[_RANKINGS_SHOWN:] else ""
+            )
+            raise Unacceptable(f"Which ranking is the file for: {shown}? Name it (--as); a new name makes a new one.")
+        return [replace(self._tables[0], name=scored[0])]
+
     def _meetings(
-        self, lines: Items[EntrantLine], groups: Mapping[int, int], rankings: Iterable[ChangedRanking], at: str
+        self,
+        lines: Items[EntrantLine],
+        planned: Items[_Planned],
+        groups: Mapping[int, int],
+        rankings: Iterable[ChangedRanking],
+        at: str,
     ) -> Meetings:
         scorings = [ranking.scorings for ranking in rankings]
-        names = {group: table.name for table in self._tables for group in table.groups}
+        names = {group: one.table.name for one in planned for group in one.table.groups}
         return Meetings(self._brought.meetings, _by_reference(lines), groups, names, self._order, scorings, at)
 
 

@@ -21,6 +21,7 @@ _DATE_OF_SCORE: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _TIME_OF_SCORE: Final = re.compile("[0-9]{1,2}:[0-9]{2}:00(?: [AP]M)?")
+_SCORES: Final = "a score such as 2-1 or 21:19"
 
 
 def is_no_day(text: str) -> bool:
@@ -34,14 +35,15 @@ def is_no_day(text: str) -> bool:
     return False
 
 
-def is_date_of_score(text: str) -> bool:
-    """Whether a spreadsheet may have made this of a score such as 2-1: `02-Jan`."""
-    return _DATE_OF_SCORE.fullmatch(text) is not None
-
-
-def is_time_of_score(text: str) -> bool:
-    """Whether a spreadsheet may have made this of a score such as 21:19: `21:19:00`."""
-    return _TIME_OF_SCORE.fullmatch(text) is not None
+def spoilt(score: str, participants: int) -> str | None:
+    """Why this is no score of so many, but what a spreadsheet may have made of one: `02-Jan` of 2-1, for two also
+    `21:19:00` of 21:19. None: it is none of these."""
+    is_time = participants == 2 and _TIME_OF_SCORE.fullmatch(score) is not None
+    if not is_time and not any(_DATE_OF_SCORE.fullmatch(part.strip()) for part in score.split("|")):
+        return None
+    return (
+        f"{score!r} is what a spreadsheet makes of {_SCORES}; format the column as text there, and type the score again"
+    )
 
 
 def order_of(dates: Iterable[str]) -> DateOrder:

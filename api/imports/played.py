@@ -19,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.imports.dates import DateOrder, is_date_of_score, is_no_day, is_time_of_score, year_first
+from api.imports.dates import DateOrder, is_no_day, spoilt, year_first
 from api.imports.kinds import CORRECT_OR_LEAVE_OUT
 from api.imports.rows import FileRow, parted
 from api.interface.fields import DAY_CHARACTERS, FieldMisread, SkippedTime, begin_of_time, misread
@@ -59,7 +59,6 @@ _OF_RESULTS: Final = ("score", "winner")
 FORM_OF_DATES: Final = (
     "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
 )
-FORM_OF_SPOILT: Final = "a score such as 2-1 or 21:19; format the column as text there, and type the score again"
 PlayedRow = FileRow[dict[str, str]]
 """The fields by column."""
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
@@ -146,9 +145,8 @@ class PlayedReader:
         of_columns = self._column_deltas(row, participants, faults)
         columns = yield from collected(islice(of_columns, DELTAS_MAX + 1))  # one too many is refused when it is judged
         parts = _parts(score)
-        duel = len(participants) == 2 and len(parts) == 1
-        if any(map(is_date_of_score, parts)) or (duel and is_time_of_score(score)):
-            faults.append(Fault("score", f"{score!r} is what a spreadsheet makes of {FORM_OF_SPOILT}"))
+        if (why := spoilt(score, len(participants))) is not None:
+            faults.append(Fault("score", why))
         elif len(participants) > SCORE_PARTICIPANTS_MAX and parts and len(parts) != len(participants):
             faults.append(Fault("score", "must have a performance for each participant, separated by |"))
         result = result_of(score, participants)

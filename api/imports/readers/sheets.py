@@ -3,7 +3,8 @@
 A row that names columns is looked for: home and away, or participants, with a score; perhaps date, time, round, group,
 place and key, in the words of several languages. Spreadsheets take scores for dates and times of day: 2-1 becomes 2
 January, whose day and month are the goals, in the order that the cell shows them; 21:19 becomes a time, whose hours and
-minutes are the goals. For a single participant, a time is the performance.
+minutes are the goals. For a single participant, a time is the performance. The text `02-Jan`, as in CSV, is refused:
+its order is not known.
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api.imports.dates import spoilt
 from api.imports.readers import ods, xlsx
 from api.imports.readers.brought import (
     Brought,
@@ -98,13 +100,14 @@ def _columns(row: list[Cell]) -> _Columns | None:
     return _Columns(at, tuple(others)) if is_one else None
 
 
-def _score(columns: _Columns, row: list[Cell], is_duel: bool, where: str, found: Noticed) -> str:
+def _score(columns: _Columns, row: list[Cell], participants: int, where: str, found: Noticed) -> str:
     goals = [columns.text(row, f"{side} goals") for side in ("home", "away")]
     if "home goals" in columns.at and "away goals" in columns.at:
         return ":".join(goals) if any(goals) else ""
     cell = columns.cell(row, "score")
     if cell is None:
         return ""
+    is_duel = participants == 2
     if cell.date is not None and is_duel:
         found.note("scores that had become dates are read as the day and the month, in the order of the cell", where)
         pair = (cell.date.day, cell.date.month) if cell.day_first else (cell.date.month, cell.date.day)
@@ -119,6 +122,8 @@ def _score(columns: _Columns, row: list[Cell], is_duel: bool, where: str, found:
         return f"{hours}:{rest // 60_000}"
     elif cell.milliseconds is not None and cell.milliseconds < 0:
         found.fault(where, "it is a time before zero")
+    elif cell.milliseconds is None and (why := spoilt(cell.text, participants)) is not None:
+        found.fault(where, why)
     return _shown(cell)
 
 
@@ -175,7 +180,7 @@ def _meeting(columns: _Columns, row: list[Cell], number: int, names: tuple[str, 
         number=number,
         key=columns.text(row, "key"),
         participants=names,
-        score=_score(columns, row, len(names) == 2, f"row {number}", found),
+        score=_score(columns, row, len(names), f"row {number}", found),
         winner=columns.text(row, "winner"),
         date=" ".join(filter(None, ("" if day is None else _date(day), "" if time is None else _time(time)))),
         round=int(in_round[0]) if in_round else None,

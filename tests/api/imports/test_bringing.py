@@ -38,11 +38,12 @@ async def bring(
     slug: str = "",
     *,
     like: KindName | None = None,
+    name: str | None = None,
     dates: DateOrder | None = None,
 ) -> str:
     """Does what the command does, which listens for signals and so needs a process of its own. Returns the slug."""
     _, brought = read_file((FILES / file).read_bytes(), Path(file).name)
-    return await bring_value(tallybook, brought, slug, like=like, dates=dates)
+    return await bring_value(tallybook, brought, slug, like=like, name=name, dates=dates)
 
 
 async def bring_value(
@@ -51,11 +52,12 @@ async def bring_value(
     slug: str = "",
     *,
     like: KindName | None = None,
+    name: str | None = None,
     dates: DateOrder | None = None,
 ) -> str:
     slug = slug or await tallybook.done("tournament", "create", brought.name or "Sheet")
     async with desk_at(Where(database_url=tallybook.dsn)) as desk, tournament_at(desk, slug) as view:
-        await Bringing(brought, like=like, dates=dates).bring(
+        await Bringing(brought, like=like, name=name, dates=dates).bring(
             desk, view.live, actor=OPERATOR, stop=asyncio.Event(), progress=lambda _done, _of: None
         )
     return slug
@@ -193,6 +195,29 @@ async def test_teams_of_a_ranklist_that_are_equal_in_penalty_share_a_place(
 
 
 # ── The next state ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_next_state_of_a_sheet_is_for_the_only_ranking_that_scores_or_for_that_which_is_named(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    """Sheets do not name their ranking: `--as` need not be said again."""
+    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
+    first.write_text("Nr,Home,Away,Score\n1,A,B,2:1\n2,B,C,0:0\n")
+    later.write_text("Nr,Home,Away,Score\n1,A,B,2:2\n2,B,C,0:0\n3,C,A,\n")
+    slug = await bring(tallybook, first, like="football", name="Sunday League")
+    await tallybook.done("ranking", "create", slug, "Members")
+    offer = await tallybook.json("bring", str(later), slug, "--like", "football", "--dry-run")
+    assert (offer["known_rankings"], offer["rankings"]) == (["Sunday League"], {})
+    assert [offer["new_competitions"], offer["corrected_competitions"]] == [1, 1]
+    await bring(tallybook, later, slug, like="football")
+    assert await table(tallybook, slug, "Sunday League") == [("B", 1, 2), ("A", 2, 1), ("C", 3, 1)]
+    await tallybook.done("ranking", "create", slug, "Cup", "--like", "football")
+    assert await tallybook.refused("bring", str(later), slug, "--like", "football", "--yes") == [
+        "Which ranking is the file for: 'Sunday League', 'Cup'? Name it (--as); a new name makes a new one."
+    ]
+    for name in ("Sunday League", "Friendlies"):
+        await bring(tallybook, later, slug, like="football", name=name)
+    assert await ranked(tallybook, slug) == ["Sunday League", "Members", "Cup", "Friendlies"]
 
 
 async def test_the_next_state_of_a_file_corrects_and_adds(tallybook: Tallybook, tmp_path: Path) -> None:

@@ -68,6 +68,18 @@ def test_a_date_that_cannot_be_a_score_is_refused_by_row() -> None:
     assert refused(content, "x.xlsx")[1:] == ["row 2: 2:01:07 is a time, not a score"]
 
 
+def test_the_text_of_a_date_or_time_that_was_a_score_is_refused_by_row() -> None:
+    text = "Home,Away,Score\nA,B,02-Jan\nA,B,2-1\nA,B,21:19:00\n"
+    assert refused(text.encode(), "x.csv")[1:] == [
+        f"row {row}: {score!r} is what a spreadsheet makes of a score such as 2-1 or 21:19; format the column as text "
+        "there, and type the score again"
+        for row, score in ((2, "02-Jan"), (4, "21:19:00"))
+    ]
+    assert refused(book(["Home", "Away", "Score"], ["A", "B", "02-Jan"]), "x.xlsx")[1].startswith("row 2: '02-Jan' is")
+    race = read_text("Name,Score\nA,21:19:00\n", "x.csv")
+    assert scores(race.meetings) == ["21:19:00"]
+
+
 def test_columns_may_be_named_in_other_languages_and_goals_stand_apart() -> None:
     text = "Spieltag;Heim;Gast;Heimtore;Gasttore;Gruppe\n3. Spieltag;A;B;2;1;Nord\n3. Spieltag;C;D;;;Süd\n"
     league = read_text(text, "x.csv")
