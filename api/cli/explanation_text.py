@@ -84,7 +84,7 @@ class ExplanationText:
         if decided := self._classification(explanation.classification):
             lines += ["", *decided]
         if told.own:
-            lines += ["", f"What {name} got, newest first:", "", *self._told(told.own, explanation.dropped or ())]
+            lines += ["", f"What {name} got, last entered first:", "", *self._told(told.own, explanation.dropped or ())]
         if len(explanation.steps) > STEPS_TOLD_MAX and len(told.others) > 1:
             lines += ["", *self._together(told.others), _TOGETHER]
         elif told.others:

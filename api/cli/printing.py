@@ -86,11 +86,13 @@ def json(value: object) -> None:
 
 
 def rows(values: Items[Mapping[str, object]], columns: Items[str], *, as_json: bool) -> None:
-    """A table of `columns`, or an array of objects."""
+    """A table of `columns`, which says that times are in UTC, or an array of objects."""
     if as_json:
         json([{key: instant(of) if isinstance(of, datetime) else of for key, of in value.items()} for value in values])
-    else:
-        table(columns, [[value[column] for column in columns] for value in values])
+        return
+    of_times = {key for value in values for key, of in value.items() if isinstance(of, datetime)}
+    heads = [f"{column} (UTC)" if column in of_times else column for column in columns]
+    table(heads, [[value[column] for column in columns] for value in values])
 
 
 def table(columns: Items[str], lines: Iterable[Items[object]], *, title: str = "") -> None:

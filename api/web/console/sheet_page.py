@@ -24,6 +24,7 @@ from api.web.console.sheet import (
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text, signed_text
 from api.web.result_text import score_text
+from api.web.table import column_name
 from api.web.words import ENGLISH
 from engine.domain.scoring import ABANDONED
 from engine.domain.terms import CompetitionId
@@ -300,26 +301,27 @@ def _recorded(names: NamesById, match: RoundMatch) -> str:
 
 
 def _tables(venue: Venue, names: NamesById, tables: Tables) -> Iterator[Html]:
-    heads = ("Place", venue.sport("{Team}"), "Points")
+    team = venue.sport("{Team}")
     if tables.foreseen is None:
         for one in tables.now:
             name = next(named.name for named in one.rankings if named.id == one.ranking_id)
             rows: list[list[Child]] = [
                 [line.place, name_text(line.name), _value(one, line.values)] for line in one.lines
             ]
-            yield _table(name, "", heads, rows, one.count)
+            value = column_name(ENGLISH, one.columns[0]) if one.columns else ""
+            yield _table(name, "", (team, value), rows, one.count)
         return
     if tables.foreseen.rankings is None:
         yield element("p", "The table is too long to be shown here before the results are saved.")
     for ranking in tables.foreseen.rankings or ():
-        yield from _foreseen(names, ranking, heads)
+        yield from _foreseen(names, ranking, team)
 
 
 def _value(table: BoardTable, values: Items[int | None]) -> str:
     return number_text(values[0], table.columns[0].notation) if values and table.columns else ""
 
 
-def _foreseen(names: NamesById, ranking: ComparedRanking, heads: tuple[str, str, str]) -> Iterator[Html]:
+def _foreseen(names: NamesById, ranking: ComparedRanking, team: str) -> Iterator[Html]:
     unity = ranking.unities[0]
     notation = names.unity(ranking.id, unity.id).notation
     totals = {one.competitor_id: one for one in unity.moves}
@@ -335,7 +337,7 @@ def _foreseen(names: NamesById, ranking: ComparedRanking, heads: tuple[str, str,
         more = f" ({signed_text(gained, notation.of_points)})" if gained else ""
         moved = joined((number_text(after), _moved(before, after)))
         rows.append([moved, name_text(total.name), number_text(total.total_after, notation) + more])
-    yield _table(ranking.name, " after saving", heads, rows, len(rows))
+    yield _table(ranking.name, " after saving", (team, unity.name), rows, len(rows))
 
 
 def _moved(before: int | None, after: int | None) -> Html | None:
@@ -351,13 +353,15 @@ def _moved(before: int | None, after: int | None) -> Html | None:
     )
 
 
-def _table(name: str, when: str, heads: tuple[str, str, str], rows: list[list[Child]], count: int) -> Html:
-    kinds = ("position", "name", "value")
+def _table(name: str, when: str, heads: tuple[str, str], rows: list[list[Child]], count: int) -> Html:
+    """`heads`: what a line is, and its value."""
+    team, value = heads
+    columns = [("Place", "position"), (team, "name"), (isolated(value[:1].upper() + value[1:]), "value")]
     rest = count - len(rows[:LINES_SHOWN])
     return joined(
         (
             element("h2", f"{isolated(name)}{when}"),
-            data_table(f"{name}{when}", list(zip(heads, kinds, strict=True)), rows[:LINES_SHOWN]),
+            data_table(f"{name}{when}", columns, rows[:LINES_SHOWN]),
             element("p", f"{number_text(rest)} more are in the table.") if rest > 0 else None,
         )
     )

@@ -361,7 +361,7 @@ async def test_an_explanation_reads_like_a_letter(tallybook: Tallybook, played: 
         "In between: 2 changes of the total (3 gained, 1 lost, +2 in all); passed someone 1 time, "
         "was passed 2 times.\n"
         "\n"
-        "What Ada got, newest first:\n"
+        "What Ada got, last entered first:\n"
         "\n"
         f"<time>  event {last}\n"
         "    -1 by Competition of 3, group 2 (late at the start). Total 3 → 2, still 3rd.\n"
