@@ -578,15 +578,18 @@ def is_number(kind: FieldType) -> bool:
 
 def number_or(*words: str) -> FieldType:
     """A number from 1 up, or one of these words."""
+    form = f"{', '.join(words)} or a whole number from 1 up"
 
     def read(text: str) -> int | str:
         try:
             return text if text in words else _from_1(text)
         except FieldMisread:
-            raise misread(text, f"{', '.join(words)} or a whole number from 1 up") from None
+            raise misread(text, form) from None
 
     def of_json(value: bytes) -> str:
-        return _of_string(value) if value.startswith(b'"') else _of_number(value)
+        if not value.startswith(b'"') and not _WHOLE.fullmatch(value):
+            raise FieldMisread(f"must be {form}")
+        return _of_number(value)
 
     return FieldType(read, {"anyOf": [_ID_SCHEMA, {"type": "string", "enum": [*words]}]}, of_json)
 
@@ -723,7 +726,8 @@ _TICK: Final = timedelta(microseconds=1)
 DAY_CHARACTERS: Final = len("2026-05-02")
 _DATE: Final = "([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOURS_AND_MINUTES: Final = "([01][0-9]|2[0-3]):([0-5][0-9])"
-_SECONDS: Final = r":([0-5][0-9])(?:\.([0-9]{1,6}))?"
+_SECONDS: Final = r":([0-5][0-9])(?:\.([0-9]{1,6})[0-9]{0,6})?"
+"""What is finer than a µs is cut off."""
 _ZONE: Final = f"(?:[Zz]|([+-]){_HOURS_AND_MINUTES})?"
 _TIME_PATTERN: Final = f"{_DATE}(?:[ Tt]{_HOURS_AND_MINUTES}(?:{_SECONDS})?)?{_ZONE}"
 _TIME: Final = re.compile(_TIME_PATTERN)

@@ -529,9 +529,9 @@ def _winner_corrected(
     named = competition.winner_id
     result = competition.result if said is UNSET else said
     is_new = result != competition.result
-    if not is_new and (participants == competition.participants or named not in (None, *participants)):
-        return UNSET
     follows = named in (None, winner_by_score(competition.participants, competition.result))
+    if not is_new and (participants == competition.participants or (not follows and named not in participants)):
+        return UNSET
     decides = is_new and is_plain_score(participants, result)
     if follows or decides or result is None or contradicts(participants, result, named):
         return winner_by_score(participants, result)

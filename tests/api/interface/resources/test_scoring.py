@@ -152,8 +152,7 @@ async def test_points_of_a_scoring_follow_other_participants_and_those_by_hand_s
     assert (await league.client.put(f"{league.path}/add.json", by_hand)).status == 200
     await league.client.put(f"competitions/{match}/strike.json", {"competitors": b})
     assert await league.table() == {a: 8, b: 0, c: 0}
-    assert (await league.correct(match, participants=listed([c, b]))).status == 422  # the winner
-    changed = await league.correct(match, participants=listed([c, b]), winner=c)
+    changed = await league.correct(match, participants=listed([c, b]))
     assert changed.json["competition"]["struck"] == [b]
     assert await league.table() == {a: 5, b: 0, c: 3}
     await league.client.put(f"competitions/{match}/unstrike.json", {"competitors": b})
@@ -220,6 +219,9 @@ async def test_a_result_without_a_winner_has_that_of_its_score_whenever_it_is_se
         ({"result": "2:1 wo", "winner": b}, {"result": "3:1 wo"}, b),
         ({"result": "2:1", "winner": ""}, {"result": "1:2"}, b),
         ({"result": "2:1", "winner": a}, {"participants": listed([b, a])}, b),
+        ({"result": "2:1", "winner": b}, {"participants": listed([b, a])}, b),
+        ({"result": "1:2", "winner": b}, {"participants": listed([league.ids[2], b])}, b),
+        ({"result": "2:1", "winner": a}, {"participants": listed([league.ids[2], b])}, league.ids[2]),
         ({"result": "2:2 pen", "winner": b}, {"result": ""}, None),
         ({"result": "1:0", "winner": b}, {"location": "Hall 2"}, b),
         ({"result": "1:0", "winner": b}, {"result": "1:0"}, b),
@@ -235,6 +237,9 @@ async def test_a_result_without_a_winner_has_that_of_its_score_whenever_it_is_se
         assert await winner(typed) == expected, (named, sent)
         drawn = {a: 1, b: 1, league.ids[2]: 0} if expected is None and sent["result"] else None
         assert await league.table() == (drawn or {one: 3 * (one == expected) for one in league.ids}), (named, sent)
+    await league.correct(typed, participants=listed([a, b]), result="2:2 pen", winner=b)
+    gone = await league.correct(typed, participants=listed([a, league.ids[2]]))
+    assert (gone.status, gone.json["errors"][0]["message"]) == (422, f"competitor {b} is not a participant")
     assert not (await verified(database)).differences
 
 
