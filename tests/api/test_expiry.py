@@ -640,6 +640,24 @@ async def test_a_tournament_that_nobody_asks_for_expires_too(
         await until(lambda: has_expired(owner))
 
 
+async def test_what_is_due_soon_after_the_clock_was_put_back_expires_although_nobody_asks(
+    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock
+) -> None:
+    match, took_place = CompetitionId(501), clock.now - timedelta(minutes=45)
+    async with world_at(dsn, database, clock) as world:
+        await world.do(0, commands.AddCompetition(competition_id=match, group_id=1, started_at=took_place))
+        await world.add(0, None, (ANN, EVER, 1))
+        await clock.pass_by(minutes=60)
+        assert await world.totals(1) == {(EVER, ANN): 1}
+        watched = world.desks[1].live_pool.expiring
+        await until(lambda: bool(watched) and all(boundary > clock.now for boundary in watched.values()))
+        await clock.pass_by(minutes=-30)
+        await world.add(1, match, (BOB, HOURLY, 3))
+        await world.totals(1)
+        await clock.pass_by(minutes=16)
+        await until(lambda: has_expired(owner))
+
+
 @pytest.mark.parametrize("failures", [[], [QueryCanceledError("statement timeout"), DatabaseUnavailable()]])
 async def test_a_tournament_that_no_process_has_in_memory_expires_too(
     dsn: str,
