@@ -43,6 +43,12 @@ def patterns() -> dict[str, re.Pattern[str]]:
     }
 
 
+@pytest.mark.parametrize("name", sorted(patterns()))
+def test_no_group_is_possessive(name: str) -> None:
+    """Python before 3.11.5 goes on from where a repetition of such a group failed (issue 106052 of CPython)."""
+    assert re.search(r"(?<!\\)\)(?:[*+?]|\{[0-9,]+\})\+", patterns()[name].pattern) is None
+
+
 @pytest.mark.parametrize("name", sorted(patterns().keys() - MEANT))
 def test_a_pattern_takes_no_digit_space_or_letter_beyond_ascii(name: str) -> None:
     pattern = patterns()[name]

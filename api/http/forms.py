@@ -148,6 +148,8 @@ def _decoder_of(names: frozenset[str]) -> msgspec.json.Decoder[Any]:
 
 _TEXT: Final = msgspec.json.Decoder(str)
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+"""The group is possessive to save memory. Where Python before 3.11.5 misreads it (see `preferences.py`), nothing could
+match anyway: a repetition can only fail before a line feed or at the end."""
 _KEY: Final = re.compile(rb"\s*+[{,]\s*+(%b)\s*+:\s*+" % _STRING)
 _SCALAR: Final = re.compile(rb"%b|[^\s,}{\[]++" % _STRING)
 _END: Final = re.compile(rb"\s*+[,}]")

@@ -13,20 +13,21 @@ from typing import Final
 from msgspec import Struct
 
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"  # noqa: S105 # a word of HTTP
-_QUOTED: Final = r'"(?:[\t !#-\[\]-~\x80-\U0010ffff]|\\[\t -~\x80-\U0010ffff])*+"'
+_QUOTED: Final = r'"(?:[\t !#-\[\]-~\x80-\U0010ffff]|\\[\t -~\x80-\U0010ffff])*"'
 _VALUE: Final = rf"{_TOKEN}|{_QUOTED}"
-_PARAMETER: Final = rf"{_TOKEN}(?:[ \t]*+=[ \t]*+(?:{_VALUE}))?+"
-_PREFERENCE: Final = rf"({_TOKEN})(?:[ \t]*+=[ \t]*+({_VALUE}))?+(?:[ \t]*+;(?:[ \t]*+{_PARAMETER})?+)*+"
-_ITEM: Final = re.compile(rf"[ \t]*+(?:{_PREFERENCE})?+[ \t]*+(?:,|\Z)")
-"""An item of the list, with the comma after it. It may be empty (RFC 9110, section 5.6.1). All quantifiers are
-possessive, so the time that any text takes grows only with its length."""
-_QUALITY: Final = r"0(?:\.[0-9]{0,3})?+|1(?:\.0{0,3})?+"
+_PARAMETER: Final = rf"{_TOKEN}(?:[ \t]*+=[ \t]*+(?:{_VALUE}))?"
+_PREFERENCE: Final = rf"({_TOKEN})(?:[ \t]*+=[ \t]*+({_VALUE}))?(?:[ \t]*+;(?:[ \t]*+{_PARAMETER})?)*"
+_ITEM: Final = re.compile(rf"[ \t]*+(?:{_PREFERENCE})?[ \t]*+(?:,|\Z)")
+"""An item of the list, with the comma after it. It may be empty (RFC 9110, section 5.6.1). No part begins with what
+may follow the part before it, so the time that any text takes grows only with its length. Groups are not possessive:
+Python before 3.11.5, such as Debian's, goes on from where a group failed (CPython's issue 106052)."""
+_QUALITY: Final = r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?"
 _CODING: Final = re.compile(
-    rf"[ \t]*+(?:({_TOKEN})(?:[ \t]*+;[ \t]*+[qQ]=({_QUALITY}))?+)?+[ \t]*+(?:,|\Z)"  # `*` is a token too
+    rf"[ \t]*+(?:({_TOKEN})(?:[ \t]*+;[ \t]*+[qQ]=({_QUALITY}))?)?[ \t]*+(?:,|\Z)"  # `*` is a token too
 )
 """An item of Accept-Encoding, as _ITEM is one of Prefer."""
 _RANGE: Final = re.compile(
-    rf"[ \t]*+(?:({_TOKEN}/{_TOKEN})((?:[ \t]*+;(?:[ \t]*+{_PARAMETER})?+)*+))?+[ \t]*+(?:,|\Z)"  # `*` is a token too
+    rf"[ \t]*+(?:({_TOKEN}/{_TOKEN})((?:[ \t]*+;(?:[ \t]*+{_PARAMETER})?)*))?[ \t]*+(?:,|\Z)"  # `*` is a token too
 )
 """An item of Accept."""
 _QUALITY_OF_RANGE: Final = re.compile(rf";[ \t]*+[qQ]=({_QUALITY})[ \t]*+(?:;|\Z)")

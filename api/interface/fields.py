@@ -643,8 +643,8 @@ def _ids(text: str) -> tuple[int, ...]:
     return _items(text, PARTICIPANTS_MAX, _id)
 
 
-_PLAIN_IDS: Final = re.compile("(?:[1-9][0-9]{0,17}+,)*+[1-9][0-9]{0,17}+")
-"""Ids as programs write them. An id may have one digit more."""
+_PLAIN_IDS: Final = re.compile("(?:[1-9][0-9]{0,17}+,)*[1-9][0-9]{0,17}+")
+"""Ids as programs write them. An id may have one digit more. No group is possessive: see `api/http/preferences.py`."""
 
 
 def ids_up_to(most: int) -> FieldType:
