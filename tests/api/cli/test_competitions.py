@@ -54,7 +54,9 @@ async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallyboo
         "round_name": "",
         "key": None,
     }
-    assert "Hall [b]2[/b]" in await tallybook.done("competition", "list", slug)
+    listed = await tallybook.done("competition", "list", slug)
+    assert "Hall [b]2[/b]" in listed
+    assert "started_at (UTC)" in listed
 
 
 async def test_competitions_are_listed_by_group_competitor_and_result(

@@ -13,7 +13,7 @@ from tests.api.scored import League
 from tests.api.visitor import Visitor, form_of, visiting
 from tests.api.web.test_console import at, words
 from tests.projections.verified import verified
-from tests.service import Season, Service, listed, make_token
+from tests.service import Season, Service, create_ranking, listed, make_token
 
 NOW: Final = datetime(2026, 5, 9, 18, tzinfo=UTC)
 
@@ -160,6 +160,22 @@ async def test_how_a_match_ended_is_a_choice_of_its_row(
     assert points[league.ids[0]] == (3 if winner == 0 else 0)
 
 
+async def test_a_level_score_with_a_winner_fits_into_no_row(visitor: Visitor, season: Season, league: League) -> None:
+    drawn, won = await fixtures(league, league.ids[:2], league.ids[1:])
+    await league.correct(drawn, result="1:1")
+    await league.correct(won, result="1:1", winner=league.ids[2])
+    form, _ = form_of(await visitor.page(at(season, "/matchday?round=1")))
+    assert (f"home[{drawn}]" in form, f"home[{won}]" in form) == (True, False)
+
+
+async def test_the_table_beside_a_sheet_is_headed_by_what_it_counts(visitor: Visitor, season: Season) -> None:
+    races = await create_ranking(season.client, season.ids, name="Series", main_unity_name="races run")
+    series = League(season.client, season.ids, races)
+    await series.score()
+    await fixtures(series, series.ids[:2])
+    assert "Series Place Competitor Races run 1 " in words(await visitor.page(at(season, "/matchday?round=1")))
+
+
 async def test_a_shoot_out_on_a_sheet_needs_a_winner(visitor: Visitor, season: Season, league: League) -> None:
     match, other = await fixtures(league, league.ids[:2], league.ids[1:])
     page = at(season, "/matchday?round=1")
@@ -228,7 +244,7 @@ async def test_the_table_after_saving_is_on_the_page_and_looking_at_it_records_n
     shown = await visitor.post(action, form | {f"home[{match}]": "2", f"away[{match}]": "1", "look": "1"})
     said = words(shown.body.decode())
     assert (shown.status, await blocks(owner)) == (200, before)
-    assert "League after saving" in said
+    assert "League after saving Place Competitor Points 1 " in said
     assert "3 (+3)" in said
     kept, _ = form_of(shown.body.decode())
     assert kept[f"home[{match}]"] == "2"

@@ -48,6 +48,8 @@ from tests.service import (
 from tests.shares import every
 from tests.tournaments import open_new_tournament
 
+JSON = {"Content-Type": "application/json"}
+
 
 def paths_of(season: Season) -> list[str]:
     """Every public path, for what there is in a season."""
@@ -84,10 +86,17 @@ async def test_a_body_of_json_says_the_same(season: Season) -> None:
         *({"freeze": 1}, {"reveal": 2}, {"reveal": "3"}, {"reveal": "all"}),
         *({"published": True}, {"freeze": "now"}, {"reveal": "all"}, {"published": "false"}),
     ):
-        answer = await season.client.put(
-            "publication.json", json.dumps(body).encode(), {"Content-Type": "application/json"}
-        )
+        answer = await season.client.put("publication.json", json.dumps(body).encode(), JSON)
         assert answer.status == 200, answer.body
+
+
+@pytest.mark.parametrize(("field", "words"), [("freeze", "now"), ("reveal", "next, all")])
+async def test_a_value_of_json_that_is_neither_a_word_nor_a_number_is_told_what_the_field_takes(
+    season: Season, field: str, words: str
+) -> None:
+    for value in (True, [], 1.5):
+        answer = await season.client.put("publication.json", json.dumps({field: value}).encode(), JSON)
+        assert answer.json["errors"] == [{"field": field, "message": f"must be {words} or a whole number from 1 up"}]
 
 
 async def test_a_change_that_makes_no_sense_is_refused(season: Season, subtests: pytest.Subtests) -> None:
@@ -164,7 +173,7 @@ async def test_every_event_is_known_to_belong_to_its_request(
     cause = {"competition_id": season.competition_id}
     add = {"rankings_delta": rankings_deltas(dict(given))} | cause
     several = json.dumps({"items": [{"name": "Eve"}, {"name": "Flo"}]}).encode()
-    path, as_json = f"competitions/{season.competition_id}", {"Content-Type": "application/json"}
+    path, as_json = f"competitions/{season.competition_id}", JSON
     new = {"group_id": 3}
     a_round = {"items": json.dumps([new, {"competition": season.competition_id, "location": "Bari"}, new])}
     lasts: dict[int, int] = {}  # the last event of each request, with the number of its events
