@@ -407,8 +407,6 @@ class ResultByKey(Evidence):
 class PointsDue(Evidence):
     """All points that are due by `until`, for their expiry. `before`: the same by an earlier time, which is closed."""
 
-    alone = True
-
     def __init__(self, live: LiveTournament, until: datetime, before: "PointsDue | None" = None) -> None:
         super().__init__(live)
         self.until = until

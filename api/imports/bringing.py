@@ -10,7 +10,7 @@ key are known by their name, as are rankings. The competitions that were added c
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
 from hashlib import sha256
@@ -66,7 +66,6 @@ from projections.columns.enrolment import Enrolment
 from projections.live.tournament import LiveTournament
 
 _ADD, _UNVOID = 0, 2
-_RANKINGS_SHOWN = 5
 _L = TypeVar("_L", bound=FileLine)
 
 
@@ -432,7 +431,7 @@ class Bringing:
             yield
         groups: dict[int, int] = {}
         planned = []
-        for table in self._tables_in(board):
+        for table in self._tables_in(board, named):
             ranking_id = named.get(name_key(table.name))
             scorings = () if ranking_id is None else board.rankings[ranking_id].scorings
             own = [group for scoring in scorings for group in scoring.groups]
@@ -446,16 +445,14 @@ class Bringing:
             planned.append(_Planned(table=table, ranking_id=ranking_id, kind=kind))
         return planned, groups
 
-    def _tables_in(self, board: Board) -> Items[BroughtRanking]:
-        """The rankings, with the names that they have there. Raises Unacceptable if one could be any of several."""
-        there = {name_key(ranking.name): ranking for ranking in board.rankings.values()}
-        scored = [ranking.name for ranking in there.values() if ranking.scorings]
-        if not self._is_unnamed or not scored or name_key(self._tables[0].name) in there:
+    def _tables_in(self, board: Board, named: Container[str]) -> Items[BroughtRanking]:
+        """The rankings, with the names that they have there. `named`: the keys of the names that are taken. Raises
+        Unacceptable if one could be any of several."""
+        scored = [ranking.name for ranking in board.rankings.values() if ranking.scorings]
+        if not self._is_unnamed or not scored or name_key(self._tables[0].name) in named:
             return self._tables
         if len(scored) > 1:
-            shown = ", ".join(map(repr, scored[:_RANKINGS_SHOWN])) + (
-                ", or another" if scored[_RANKINGS_SHOWN:] else ""
-            )
+            shown = ", ".join(bounded([repr(name) for name in scored], "count results"))
             raise Unacceptable(f"Which ranking is the file for: {shown}? Name it (--as); a new name makes a new one.")
         return [replace(self._tables[0], name=scored[0])]
 

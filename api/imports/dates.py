@@ -21,7 +21,6 @@ _DATE_OF_SCORE: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _TIME_OF_SCORE: Final = re.compile("[0-9]{1,2}:[0-9]{2}:00(?: [AP]M)?")
-_SCORES: Final = "a score such as 2-1 or 21:19"
 
 
 def is_no_day(text: str) -> bool:
@@ -36,13 +35,14 @@ def is_no_day(text: str) -> bool:
 
 
 def spoilt(score: str, participants: int) -> str | None:
-    """Why this is no score of so many, but what a spreadsheet may have made of one: `02-Jan` of 2-1, for two also
-    `21:19:00` of 21:19. None: it is none of these."""
+    """What is wrong with a score that a spreadsheet has changed: 2-1 into `02-Jan` or, between two participants, 21:19
+    into `21:19:00`. None: nothing shows that it has. `participants`: how many there are."""
     is_time = participants == 2 and _TIME_OF_SCORE.fullmatch(score) is not None
     if not is_time and not any(_DATE_OF_SCORE.fullmatch(part.strip()) for part in score.split("|")):
         return None
     return (
-        f"{score!r} is what a spreadsheet makes of {_SCORES}; format the column as text there, and type the score again"
+        f"{score!r} is what a spreadsheet makes of a score such as 2-1 or 21:19; "
+        "format the column as text there, and type the score again"
     )
 
 

@@ -165,7 +165,7 @@ def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, 
         raise unacceptable([Fault("sequence", f"event {number} is about ranking {event.ranking_id}")])
     by = state.rankings[event.ranking_id].undone.get(events.root(Sequence(number), event))
     refusal: str | None
-    if isinstance(event, events.PointsScored) or (isinstance(event, events.PointsReversed) and event.replaced):
+    if isinstance(event, events.PointsScored) or event.replaced:
         refusal = (
             f"is what a scoring gives for the result of competition {event.competition_id}; correct that result, or "
             "void the competition, or strike competitors from it"
