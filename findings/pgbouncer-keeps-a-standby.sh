@@ -5,8 +5,8 @@
 # reports `in_hot_standby` to each client as it connects, and to all who are connected when it changes.
 # What happens: PgBouncer keeps what its first connection to the server was told, and repeats it to each new client. So
 # `target_session_attrs=primary` of libpq and of asyncpg is refused by a server that takes writes, and `standby` gets
-# it. That lasts when all connections to the server are closed and opened anew; `RECONNECT` ends it. A primary that
-# comes back as a standby goes on as a primary in the same way.
+# it. Closing and reopening all connections to the server does not help; `RECONNECT` does. In the same way, a primary
+# that comes back as a standby is still called a primary.
 #
 # Why it matters to a ranking service: an address of two hosts, each with its PgBouncer, is meant to find the new
 # primary, and finds none. Tell each PgBouncer to reconnect where its server was promoted or became a standby, or
