@@ -12,7 +12,7 @@ from msgspec import UnsetType
 from engine.domain.errors import Fault
 from engine.domain.events import Result
 from engine.domain.presentation import in_zone
-from engine.domain.scoring import is_plain_score, winner_by_score
+from engine.domain.scoring import tells_the_winner, winner_by_score
 from engine.domain.terms import CompetitorId
 
 _DAYS_APART: Final = timedelta(days=3)
@@ -49,8 +49,8 @@ def doubts(
     if winner_id and (by_score := winner_by_score(participants, result)) != winner_id:
         if by_score is not None:
             yield Fault("winner", "The winner has the lower score. Is that right?")
-        elif is_plain_score(participants, result):
-            yield Fault("winner", "The score is level, and yet one has won. Is that right?")
+        elif tells_the_winner(participants, result):
+            yield Fault("winner", "By the result nobody has won, and yet a winner is named. Is that right?")
     if begins is not None and in_zone(begins, now.tzinfo or UTC).date() > now.date():
         yield Fault("date", "This {match} is still to come. Has it been played?")
 

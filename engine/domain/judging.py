@@ -48,7 +48,7 @@ from engine.domain.options import MAIN_UNITY, option_faults, options_of_main_uni
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.rescoring import SCORED_FIELDS, is_scored, new_scores
 from engine.domain.reversals import reverse_points, strike_competitors, unvoid_competition, void_competition
-from engine.domain.scoring import contradicts, is_plain_score, scoring_faults, winner_by_score
+from engine.domain.scoring import contradicts, scoring_faults, tells_the_winner, winner_by_score
 from engine.domain.state import CompetitionState, PublicationState, RankingState, State
 from engine.domain.table_zones import declared_zones
 from engine.domain.terms import (
@@ -532,7 +532,7 @@ def _winner_corrected(
     follows = named in (None, winner_by_score(competition.participants, competition.result))
     if not is_new and (participants == competition.participants or (not follows and named not in participants)):
         return UNSET
-    decides = is_new and is_plain_score(participants, result)
+    decides = is_new and tells_the_winner(participants, result)
     if follows or decides or result is None or contradicts(participants, result, named):
         return winner_by_score(participants, result)
     return UNSET

@@ -433,12 +433,12 @@ def score_and_word(result: str) -> tuple[str, str]:
     return ("", _plain(text)) if found is None else (text[: found.end(2)], _plain(found[3]))
 
 
-def is_plain_score(participants: tuple[CompetitorId, ...], result: object) -> bool:
-    """Whether it is the score of two without a word: it says by itself who has won, or that nobody has."""
+def tells_the_winner(participants: tuple[CompetitorId, ...], result: object) -> bool:
+    """Whether it says by itself who of two has won, or that nobody has: a forfeit, or a score without a word."""
     if len(participants) != 2 or not isinstance(result, str):
         return False
     score, word = score_and_word(result)
-    return bool(score) and not word
+    return not word if score else _FORFEIT.fullmatch(result.strip().replace(_MINUS, "-")) is not None
 
 
 def contradicts(participants: tuple[CompetitorId, ...], result: object, winner: CompetitorId | None) -> bool:

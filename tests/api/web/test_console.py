@@ -1166,7 +1166,7 @@ async def test_the_winner_of_a_result_that_gives_points_is_that_of_the_score_unl
     page = at(season, f"/competitions/{match}/record")
     asked = {
         "2:1 wo": "The winner has the lower score. Is that right?",
-        "1:1": "The score is level, and yet one has won. Is that right?",
+        "1:1": "By the result nobody has won, and yet a winner is named. Is that right?",
     }
 
     async def record(result: str, winner: str = "") -> int:

@@ -228,6 +228,8 @@ async def test_a_result_without_a_winner_has_that_of_its_score_whenever_it_is_se
         ({"result": "1:1", "winner": b}, {"result": "1:1 aet"}, b),
         ({"result": "wo", "winner": b}, {"result": "wo", "location": "Hall 2"}, b),
         ({"result": "wo", "winner": b}, {"result": "1:1"}, None),
+        ({"result": "wo", "winner": b}, {"result": "+:-"}, a),
+        ({"result": "wo", "winner": b}, {"result": "-:-"}, None),
         ({"result": "1:2 wo", "winner": a}, {"result": "0:0"}, None),
         ({"result": "2;1", "winner": a}, {"result": "1:1"}, None),
         ({"result": "1:1", "winner": a}, {"result": "2:2"}, None),
@@ -235,7 +237,7 @@ async def test_a_result_without_a_winner_has_that_of_its_score_whenever_it_is_se
         assert (await league.correct(typed, participants=listed([a, b]), **named)).status == 200
         assert (await league.correct(typed, **sent)).status == 200
         assert await winner(typed) == expected, (named, sent)
-        drawn = {a: 1, b: 1, league.ids[2]: 0} if expected is None and sent["result"] else None
+        drawn = {a: 1, b: 1, league.ids[2]: 0} if expected is None and sent["result"].strip("-:") else None
         assert await league.table() == (drawn or {one: 3 * (one == expected) for one in league.ids}), (named, sent)
     await league.correct(typed, participants=listed([a, b]), result="2:2 pen", winner=b)
     gone = await league.correct(typed, participants=listed([a, league.ids[2]]))
