@@ -194,6 +194,7 @@ def _ids_of(parameters: Mapping[str, str]) -> PathIds:
         if name != "tournament":
             number = parse_id(text)
             if number is None:
-                raise NotFound.of(name.removesuffix("_id"), repr(text[:40]))
+                what, said = name.removesuffix("_id"), repr(text[:40])
+                raise NotFound.of(what, said) if "tournament" in parameters else NotFound(f"There is no {what} {said}.")
             ids[name] = number
     return ids

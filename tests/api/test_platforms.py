@@ -62,6 +62,7 @@ async def test_a_platform_runs_a_tournament_of_a_club_that_can_do_nothing_else(
     ended = await asked(platform, "POST", f"tokens/{told['id']}/revoke.json")
     assert ended.json["token"]["revoked_at"]
     refused(await asked(platform, "POST", f"tokens/{told['id']}/revoke.json"), 404)
+    assert "There is no token 'x'." in (await asked(platform, "POST", "tokens/x/revoke.json")).body.decode()
 
 
 async def test_a_tournament_is_created_once_however_often_it_is_sent(platform: Client, service: Service) -> None:
