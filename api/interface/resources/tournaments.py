@@ -1,6 +1,7 @@
 """Tournaments: which there are, new ones, and the one that a path names with its name and its state."""
 
 from collections.abc import Awaitable, Callable
+from operator import itemgetter
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -9,12 +10,12 @@ from api.access.auth import Scope
 from api.desk.opening import create_tournament
 from api.desk.remembered import Slugs
 from api.interface.declarations import Acting, Action, NoQuestion, Operation, Recall, RecallContext, Write
-from api.interface.fields import NAME, PHRASE, SHORT, Field, number_up_to
+from api.interface.fields import NAME, SHORT, Field, number_up_to, parsed_type
 from api.interface.rendering import Answer, BoardNow, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources.presentation import ZONE
 from engine.domain.commands import ArchiveTournament, DeleteTournament, RenameTournament, RestoreTournament
 from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound
-from engine.domain.terms import Stage, TournamentId
+from engine.domain.terms import SLUG_PATTERN, Stage, TournamentId
 from engine.domain.times import instant
 from engine.log import registry
 from projections.answers.tournament import TournamentQuestion
@@ -152,6 +153,7 @@ async def _state(context: RecallContext, answer: Answer, _question: NoQuestion) 
     return tagged_body(answer.body(encode(shown)))
 
 
+_SLUG: Final = parsed_type(SLUG_PATTERN, "the slug of a tournament, such as summer-open", itemgetter(0))
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
@@ -216,7 +218,7 @@ TOURNAMENT_ACTIONS: Final = (
         method="GET",
         of_service=True,
         fields=(
-            Field("after", PHRASE, "only those whose slugs come after this one, the last of a list"),
+            Field("after", _SLUG, "only those whose slugs come after this one, the last of a list"),
             Field("limit", number_up_to(1, TOURNAMENTS_LISTED_MAX, TOURNAMENTS_LISTED_MAX), "how many"),
         ),
     ),
