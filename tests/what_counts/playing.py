@@ -485,14 +485,13 @@ _NAMES: Final = {"winner": "winner_id", "group": "group_id"}
 
 
 def _corrected(one: CompetitionId, said: dict[str, Any], state: State) -> None:
+    """A winner who is not named again stays until a new result says by itself who has won, or that nobody has."""
     before = state.competitions[one]
     after = state.competitions[one] = msgspec.structs.replace(before, **said)
-    if "result" in said and "winner" not in said and any(state.scorings.values()):
-        of_score, named = results.of_score(after), before.winner
-        stays = named not in (None, results.of_score(before)) and after.result is not None
-        is_clear = of_score is not None and isinstance(after.result, str) and " " not in after.result
-        if not stays or (is_clear and of_score != named):
-            state.competitions[one] = msgspec.structs.replace(after, winner=of_score)
+    if "winner" not in said and after.result != before.result and any(state.scorings.values()):
+        follows = before.winner in (None, results.of_score(before))
+        if follows or after.result is None or results.tells_the_winner(after):
+            state.competitions[one] = msgspec.structs.replace(after, winner=results.of_score(after))
 
 
 def _added(those: dict[int, Competition], state: State) -> None:

@@ -62,6 +62,11 @@ def of_score(one: Competition) -> int | None:
     return None if score is None or score[1] == score[2] else one.participants[score[1] < score[2]]
 
 
+def tells_the_winner(one: Competition) -> bool:
+    """Whether it is a score of two without a word, or a forfeit."""
+    return isinstance(one.result, str) and re.fullmatch(r"\d:\d|[+-]:-", one.result) is not None
+
+
 def _given(scoring: Mapping[str, Any], one: Competition, listed: Collection[int], ever: Collection[int]) -> Amounts:
     found, readings = Amounts(), _read(scoring, one)
     if not readings:
