@@ -398,6 +398,11 @@ def read_in_steps(scoring: Scoring, competition: ScoredCompetition) -> Steps[dic
     return (yield from _performed(scoring, performances, winner))
 
 
+def _forfeit(text: str) -> re.Match[str] | None:
+    """The signs of both in a forfeit, such as +:-."""
+    return _FORFEIT.fullmatch(text.replace(_MINUS, "-"))
+
+
 def winner_by_score(
     participants: tuple[CompetitorId, ...], result: object, *, even_with_word: bool = True
 ) -> CompetitorId | None:
@@ -405,7 +410,7 @@ def winner_by_score(
     if len(participants) != 2 or not isinstance(result, str):
         return None
     text = result.strip()
-    if (signs := _FORFEIT.fullmatch(text.replace(_MINUS, "-"))) is not None:
+    if (signs := _forfeit(text)) is not None:
         return None if signs[1] == signs[2] else participants[signs[2] == "+"]
     found = _SCORE.fullmatch(text)
     if found is None or (word := _plain(found[3])) not in {"", *USUAL_WORDS} or (word and not even_with_word):
@@ -427,18 +432,22 @@ def score_and_word(result: str) -> tuple[str, str]:
     """The score, and the word alone or after it, in the form in which words are compared; each may be empty. A forfeit
     has the word wo; one that both have lost, FORFEIT_OF_BOTH."""
     text = result.strip()
-    if (signs := _FORFEIT.fullmatch(text.replace(_MINUS, "-"))) is not None:
+    if (signs := _forfeit(text)) is not None:
         return "", FORFEIT_OF_BOTH if signs[1] == signs[2] == "-" else "wo"
     found = _SCORE.fullmatch(text)
     return ("", _plain(text)) if found is None else (text[: found.end(2)], _plain(found[3]))
 
 
 def tells_the_winner(participants: tuple[CompetitorId, ...], result: object) -> bool:
-    """Whether it says by itself who of two has won, or that nobody has: a forfeit, or a score without a word."""
+    """Whether the result alone decides which of two has won, or that neither has: a forfeit, or a score without a
+    word."""
     if len(participants) != 2 or not isinstance(result, str):
         return False
-    score, word = score_and_word(result)
-    return not word if score else _FORFEIT.fullmatch(result.strip().replace(_MINUS, "-")) is not None
+    text = result.strip()
+    if _forfeit(text) is not None:
+        return True
+    found = _SCORE.fullmatch(text)
+    return found is not None and not _plain(found[3])
 
 
 def contradicts(participants: tuple[CompetitorId, ...], result: object, winner: CompetitorId | None) -> bool:
@@ -498,7 +507,7 @@ def _duel(
     readings = [ReadResult(word=word)] * len(participants)
     if len(participants) == 1 and (bye := _BYE.fullmatch(text.casefold())) is not None:
         return {participants[0]: ReadResult(outcome="bye", word=bye[1] or "")}
-    if pair and (signs := _FORFEIT.fullmatch(text.replace(_MINUS, "-"))) is not None and "-" in signs.groups():
+    if pair and (signs := _forfeit(text)) is not None and "-" in signs.groups():
         return {c: ReadResult(outcome=_SIGNS[i], word="wo") for c, i in zip(participants, signs.groups(), strict=True)}
     if pair and (found := _SCORE.fullmatch(text)) is not None:
         word = _plain(found[3])
