@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from api.access.auth import Scope
+from engine.domain.terms import SLUG_CHARACTERS_MAX
 from engine.log.registry import tournaments
 from tests.api.asking import refused
 from tests.project import ROOT
@@ -50,6 +51,8 @@ async def test_a_platform_runs_a_tournament_of_a_club_that_can_do_nothing_else(
     assert (shown["published"], shown["public_end"]) == (False, None)
     listed = (await asked(of_club, "GET", "tournaments.json")).json["tournaments"]
     assert listed == [{"id": made["tournament"]["id"], "slug": slug, "name": "Summer Open", "sequence": 3}]
+    assert (await asked(of_club, "GET", f"tournaments.json?after={'a' * SLUG_CHARACTERS_MAX}")).status == 200
+    refused(await asked(of_club, "GET", f"tournaments.json?after={'a' * (SLUG_CHARACTERS_MAX + 1)}"), 400, "after")
     refused(await asked(of_club, "POST", "tournaments.json", name="Another"), 403)
     refused(
         await asked(of_club, "POST", "tokens.json", name="x", scope="read", tournaments=[ELSEWHERE]), 422, "tournaments"

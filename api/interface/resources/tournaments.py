@@ -1,7 +1,6 @@
 """Tournaments: which there are, new ones, and the one that a path names with its name and its state."""
 
 from collections.abc import Awaitable, Callable
-from operator import itemgetter
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -10,12 +9,12 @@ from api.access.auth import Scope
 from api.desk.opening import create_tournament
 from api.desk.remembered import Slugs
 from api.interface.declarations import Acting, Action, NoQuestion, Operation, Recall, RecallContext, Write
-from api.interface.fields import NAME, SHORT, Field, number_up_to, parsed_type
+from api.interface.fields import NAME, SHORT, Field, FieldMisread, number_up_to, text_type
 from api.interface.rendering import Answer, BoardNow, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources.presentation import ZONE
 from engine.domain.commands import ArchiveTournament, DeleteTournament, RenameTournament, RestoreTournament
 from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound
-from engine.domain.terms import SLUG_PATTERN, Stage, TournamentId
+from engine.domain.terms import SLUG_CHARACTERS_MAX, SLUG_PATTERN, Stage, TournamentId, slug_fault
 from engine.domain.times import instant
 from engine.log import registry
 from projections.answers.tournament import TournamentQuestion
@@ -153,7 +152,13 @@ async def _state(context: RecallContext, answer: Answer, _question: NoQuestion) 
     return tagged_body(answer.body(encode(shown)))
 
 
-_SLUG: Final = parsed_type(SLUG_PATTERN, "the slug of a tournament, such as summer-open", itemgetter(0))
+def _slug(text: str) -> str:
+    if (fault := slug_fault(text)) is not None:
+        raise FieldMisread(fault)
+    return text
+
+
+_SLUG: Final = text_type(SLUG_PATTERN, _slug, maxLength=SLUG_CHARACTERS_MAX)
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
