@@ -485,7 +485,8 @@ _NAMES: Final = {"winner": "winner_id", "group": "group_id"}
 
 
 def _corrected(one: CompetitionId, said: dict[str, Any], state: State) -> None:
-    """A winner who is not named again stays until a new result says by itself who has won, or that nobody has."""
+    """If the correction names no winner, the previous one stays unless the new result alone decides who won, or that
+    nobody did."""
     before = state.competitions[one]
     after = state.competitions[one] = msgspec.structs.replace(before, **said)
     if "winner" not in said and after.result != before.result and any(state.scorings.values()):

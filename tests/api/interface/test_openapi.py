@@ -307,7 +307,11 @@ include-path-regex = "(explain|standings|classification|expiring|leaders|form|ad
 checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "409", "412", "422"]
 
 [[operations]]
-include-path-regex = "(history|scoring|preview).json$"
+include-path-regex = "(history|scoring).json$"
+checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "409", "412", "422"]
+
+[[operations]]
+include-path-regex = "preview.json$"
 checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "409", "412", "414", "422"]
 
 [[operations]]
@@ -372,14 +376,15 @@ async def test_a_nul_in_any_field_is_refused_or_found_nowhere(season: Season, de
     asked = 0
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            queries = [f"?{one['name']}=a%00" for one in operation["parameters"] if one["in"] == "query"]
-            bodies = []
+            requests: list[tuple[str, bytes | None]] = [
+                (f"{path}?{one['name']}=a%00", None) for one in operation["parameters"] if one["in"] == "query"
+            ]
             if form in (taken := operation.get("requestBody", {"content": {}})["content"]):
                 schema = document["components"]["schemas"][taken[form]["schema"]["$ref"].rpartition("/")[2]]
-                bodies = [f"{name}=a%00".encode() for name in schema["properties"]]
-            for query, body in [*product(queries, [None]), *product([""], bodies)]:
-                answer = await season.client.send(method.upper(), path + query, body, {"Content-Type": form})
-                assert answer.status in (200, 400, 404, 409, 422), (method, path, query, body)
+                requests += [(path, f"{name}=a%00".encode()) for name in schema["properties"]]
+            for address, body in requests:
+                answer = await season.client.send(method.upper(), address, body, {"Content-Type": form})
+                assert answer.status in (200, 400, 404, 409, 422), (method, address, body)
                 asked += 1
     assert asked > 100
 
