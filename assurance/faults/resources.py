@@ -111,8 +111,8 @@ async def data_disk_full(trial: Trial) -> None:
 
 
 async def _wal_used_up(stage: Stage, since: float) -> bool:
-    """Helps the load to use up the segments that PostgreSQL has kept for later: on a busy machine, checkpoints may free
-    them as fast as the load needs them."""
+    """Whether many requests were refused. Helps a slow load to fill the disk, by using up segments of the write-ahead
+    log: otherwise, checkpoints may recycle them as fast as the load needs new ones."""
     found = codes(stage, since)
     if found.get("200", 0) > 500:
         with suppress(*LOST):
